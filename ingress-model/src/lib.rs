@@ -1,1 +1,46 @@
-//! Placeholder.
+//! The rules that turn Kubernetes Ingress objects into NGINX servers, locations and upstreams.
+//!
+//! What goes in is a [`Snapshot`] of cluster objects, the [`Options`] of the controller and the current time; what
+//! comes out is an [`Outcome`]: a [`Model`] and the [`Diagnostic`]s that explain it. Nothing here reads a file, a
+//! socket, a clock or a random number, nothing fails and nothing panics: the same input gives the same output, in
+//! whatever order the objects arrived.
+//!
+//! ```text
+//!  Ingress ──rule──▶ host ──▶ Server ──path──▶ Location ──upstream──▶ Backend ◀──endpoints── EndpointSlice
+//!     │                         │ (layout)       │ (layout)             (live) ◀──ports────── Service
+//!     ├──annotations──▶ IngressSettings ─────────┘
+//!     └──tls──▶ Secret ──▶ Certificate (live)
+//! ```
+//!
+//! The model has two halves. The [`Layout`] is what NGINX's configuration files show: changing it needs a reload. The
+//! [`Live`] half (endpoints, balancing, canaries, certificates) is told to a running NGINX, which never reloads for it.
+//! [`plan()`] says which of the two a change touches, and why.
+//!
+//! Ingresses are taken in the order of their creation. Where two define the same thing, [`ConflictPolicy`] decides:
+//! by default the last definition wins.
+
+pub mod annotation;
+pub mod config;
+pub mod diagnostic;
+pub mod host;
+pub mod layout;
+pub mod live;
+pub mod merge;
+pub mod object;
+pub mod options;
+pub mod outcome;
+pub mod plan;
+pub mod snapshot;
+pub mod value;
+
+pub use config::GlobalConfig;
+pub use diagnostic::{Diagnostic, Reason, Severity};
+pub use host::{Host, HostError};
+pub use layout::{Layout, Location, Server};
+pub use live::{Backend, Live};
+pub use merge::merge;
+pub use object::{ObjectKind, ObjectMap, ObjectName, ObjectRef};
+pub use options::{ConflictPolicy, Options};
+pub use outcome::{Model, Outcome};
+pub use plan::{ReloadReason, plan};
+pub use snapshot::Snapshot;

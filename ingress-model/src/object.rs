@@ -1,0 +1,267 @@
+//! Names of cluster objects, and maps of them that iterate in the same order every time.
+
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+use serde::{Serialize, Serializer};
+
+/// Namespace and name of an object. The namespace is empty for cluster-wide kinds.
+///
+/// Cloning is cheap (shared text). Orders by namespace, then name.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectName {
+    namespace: Arc<str>,
+    name: Arc<str>,
+}
+
+impl ObjectName {
+    /// The object `name` in `namespace`.
+    #[must_use]
+    pub fn new(namespace: &str, name: &str) -> Self {
+        Self {
+            namespace: namespace.into(),
+            name: name.into(),
+        }
+    }
+
+    /// A cluster-wide object.
+    #[must_use]
+    pub fn cluster(name: &str) -> Self {
+        Self::new("", name)
+    }
+
+    /// Reads `namespace/name`; `None` unless both parts are there and neither holds another slash.
+    ///
+    /// ```
+    /// use ingress_model::ObjectName;
+    ///
+    /// assert_eq!(ObjectName::parse("shop/cart"), Some(ObjectName::new("shop", "cart")));
+    /// assert_eq!(ObjectName::parse("cart"), None);
+    /// ```
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (namespace, name) = text.split_once('/')?;
+        let complete = !namespace.is_empty() && !name.is_empty() && !name.contains('/');
+        complete.then(|| Self::new(namespace, name))
+    }
+
+    /// The namespace, empty for cluster-wide objects.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// The name within the namespace.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Another object of the same namespace.
+    #[must_use]
+    pub fn sibling(&self, name: &str) -> Self {
+        Self {
+            namespace: Arc::clone(&self.namespace),
+            name: name.into(),
+        }
+    }
+}
+
+impl fmt::Display for ObjectName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.namespace.is_empty() {
+            f.write_str(&self.name)
+        } else {
+            write!(f, "{}/{}", self.namespace, self.name)
+        }
+    }
+}
+
+impl fmt::Debug for ObjectName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl Serialize for ObjectName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// The kinds of objects that the rules read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub enum ObjectKind {
+    /// `networking.k8s.io/v1` Ingress.
+    Ingress,
+    /// `networking.k8s.io/v1` IngressClass.
+    IngressClass,
+    /// `v1` Service.
+    Service,
+    /// `discovery.k8s.io/v1` EndpointSlice.
+    EndpointSlice,
+    /// `v1` Secret.
+    Secret,
+    /// `v1` ConfigMap.
+    ConfigMap,
+    /// `v1` Namespace.
+    Namespace,
+    /// `v1` Node.
+    Node,
+    /// `v1` Pod.
+    Pod,
+}
+
+impl ObjectKind {
+    /// The kind as written in a manifest.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ingress => "Ingress",
+            Self::IngressClass => "IngressClass",
+            Self::Service => "Service",
+            Self::EndpointSlice => "EndpointSlice",
+            Self::Secret => "Secret",
+            Self::ConfigMap => "ConfigMap",
+            Self::Namespace => "Namespace",
+            Self::Node => "Node",
+            Self::Pod => "Pod",
+        }
+    }
+}
+
+impl fmt::Display for ObjectKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// An object, by kind and name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct ObjectRef {
+    /// What it is.
+    pub kind: ObjectKind,
+    /// Which one it is.
+    pub name: ObjectName,
+}
+
+impl ObjectRef {
+    /// The object of this kind and name.
+    #[must_use]
+    pub fn new(kind: ObjectKind, name: ObjectName) -> Self {
+        Self { kind, name }
+    }
+}
+
+impl fmt::Display for ObjectRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind, self.name)
+    }
+}
+
+/// Objects of one kind by name.
+///
+/// Cloning shares the whole map; the first change after that copies the map's shared pointers, never the objects.
+#[derive(Debug)]
+pub struct ObjectMap<K>(Arc<BTreeMap<ObjectName, Arc<K>>>);
+
+impl<K> Clone for ObjectMap<K> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<K> Default for ObjectMap<K> {
+    fn default() -> Self {
+        Self(Arc::new(BTreeMap::new()))
+    }
+}
+
+impl<K> ObjectMap<K> {
+    /// The object of that name.
+    #[must_use]
+    pub fn get(&self, name: &ObjectName) -> Option<&Arc<K>> {
+        self.0.get(name)
+    }
+
+    /// Whether there is an object of that name.
+    #[must_use]
+    pub fn contains(&self, name: &ObjectName) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// All objects, by name.
+    #[must_use]
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&ObjectName, &Arc<K>)> {
+        self.0.iter()
+    }
+
+    /// How many objects there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds or replaces an object; answers the one that was there.
+    pub fn insert(&mut self, name: ObjectName, object: impl Into<Arc<K>>) -> Option<Arc<K>> {
+        Arc::make_mut(&mut self.0).insert(name, object.into())
+    }
+
+    /// Takes an object away; answers the one that was there.
+    pub fn remove(&mut self, name: &ObjectName) -> Option<Arc<K>> {
+        if !self.contains(name) {
+            return None;
+        }
+        Arc::make_mut(&mut self.0).remove(name)
+    }
+}
+
+impl<K> FromIterator<(ObjectName, Arc<K>)> for ObjectMap<K> {
+    fn from_iter<I: IntoIterator<Item = (ObjectName, Arc<K>)>>(objects: I) -> Self {
+        Self(Arc::new(objects.into_iter().collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_read_only_when_complete() {
+        for (text, want) in [
+            ("a/b", Some(("a", "b"))),
+            ("/b", None),
+            ("a/", None),
+            ("a", None),
+            ("a/b/c", None),
+            ("", None),
+        ] {
+            assert_eq!(
+                ObjectName::parse(text),
+                want.map(|(ns, name)| ObjectName::new(ns, name)),
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_clone_of_a_map_keeps_what_it_had() {
+        let mut map = ObjectMap::default();
+        map.insert(ObjectName::new("ns", "a"), 1);
+        let earlier = map.clone();
+        map.insert(ObjectName::new("ns", "b"), 2);
+        map.remove(&ObjectName::new("ns", "a"));
+        assert_eq!(earlier.len(), 1);
+        assert_eq!(
+            map.iter()
+                .map(|(name, _)| name.to_string())
+                .collect::<Vec<_>>(),
+            ["ns/b"]
+        );
+    }
+}

@@ -1,0 +1,219 @@
+//! Typed values that end up in NGINX's configuration. Nothing reaches a template as a bare string by accident: a
+//! [`Literal`] is quoted and cannot refer to variables, a [`Template`] is quoted but may, and only a [`Snippet`] is raw.
+
+use std::{fmt, sync::Arc};
+
+use serde::Serialize;
+use thiserror::Error;
+
+/// Why a text is not the value that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ValueError {
+    /// Not a size such as `8k`.
+    #[error("{0:?} is not a size: digits, then at most one of k, m and g")]
+    Size(String),
+    /// Text with a line break or another control character.
+    #[error("a control character stands in it (code {0})")]
+    Control(u32),
+    /// Text that is too long.
+    #[error("{0} bytes are too many (at most {1})")]
+    Length(usize, usize),
+}
+
+/// Whole seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Seconds(pub u32);
+
+impl fmt::Display for Seconds {
+    /// As NGINX reads a time: `60s`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}s", self.0)
+    }
+}
+
+/// A number of bytes as NGINX reads it: digits and at most one of the letters k, m, g (NGINX docs: "Configuration
+/// file measurement units"). `0` commonly means "no limit".
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct Size(Arc<str>);
+
+impl Size {
+    /// Reads a size.
+    ///
+    /// # Errors
+    /// When the text is anything else than digits and a unit, or would overflow 63 bits.
+    pub fn parse(text: &str) -> Result<Self, ValueError> {
+        let fault = || ValueError::Size(text.chars().take(64).collect());
+        let digits = text.trim_end_matches(['k', 'K', 'm', 'M', 'g', 'G']);
+        if text.len() - digits.len() > 1
+            || digits.is_empty()
+            || !digits.bytes().all(|b| b.is_ascii_digit())
+        {
+            return Err(fault());
+        }
+        let size = Self(text.to_ascii_lowercase().into());
+        size.checked_bytes().map(|_| size.clone()).ok_or_else(fault)
+    }
+
+    /// So many times 1,024 bytes.
+    #[must_use]
+    pub fn kib(count: u32) -> Self {
+        Self(format!("{count}k").into())
+    }
+
+    /// So many times 1,048,576 bytes.
+    #[must_use]
+    pub fn mib(count: u32) -> Self {
+        Self(format!("{count}m").into())
+    }
+
+    /// The number of bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.checked_bytes().unwrap_or(u64::MAX)
+    }
+
+    fn checked_bytes(&self) -> Option<u64> {
+        let (digits, unit) = match self.0.as_bytes().last() {
+            Some(b'k') => (&self.0[..self.0.len() - 1], 1 << 10),
+            Some(b'm') => (&self.0[..self.0.len() - 1], 1 << 20),
+            Some(b'g') => (&self.0[..self.0.len() - 1], 1 << 30),
+            _ => (&*self.0, 1),
+        };
+        digits
+            .parse::<u64>()
+            .ok()?
+            .checked_mul(unit)
+            .filter(|bytes| *bytes < 1 << 63)
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Text that NGINX takes as it stands: quoted when rendered, its `$` never start a variable.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Literal(Arc<str>);
+
+/// Text in which `$name` refers to an NGINX variable: quoted when rendered.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Template(Arc<str>);
+
+/// Configuration written by a user, inserted raw. Only the snippet annotations and keys make one, when allowed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Snippet(Arc<str>);
+
+/// The longest text that a quoted value may have, in bytes. NGINX reads a configuration token into a buffer of 4,096
+/// bytes and refuses longer ones.
+pub const MAX_TEXT: usize = 3_900;
+
+fn check_text(text: &str) -> Result<(), ValueError> {
+    if text.len() > MAX_TEXT {
+        return Err(ValueError::Length(text.len(), MAX_TEXT));
+    }
+    match text.chars().find(|c| c.is_control()) {
+        Some(c) => Err(ValueError::Control(c.into())),
+        None => Ok(()),
+    }
+}
+
+impl Literal {
+    /// A text of the program's own, not checked again.
+    #[must_use]
+    pub fn constant(text: &'static str) -> Self {
+        Self(text.into())
+    }
+
+    /// Takes a text of at most [`MAX_TEXT`] bytes without control characters.
+    ///
+    /// # Errors
+    /// When it is longer or holds a control character (a line break, a NUL).
+    pub fn parse(text: &str) -> Result<Self, ValueError> {
+        check_text(text).map(|()| Self(text.into()))
+    }
+
+    /// The text, unquoted.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Template {
+    /// A text of the program's own, not checked again.
+    #[must_use]
+    pub fn constant(text: &'static str) -> Self {
+        Self(text.into())
+    }
+
+    /// Takes a text of at most [`MAX_TEXT`] bytes without control characters.
+    ///
+    /// # Errors
+    /// When it is longer or holds a control character (a line break, a NUL).
+    pub fn parse(text: &str) -> Result<Self, ValueError> {
+        check_text(text).map(|()| Self(text.into()))
+    }
+
+    /// The text, unquoted.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Snippet {
+    /// Takes the user's configuration; `None` when there is nothing but white space.
+    #[must_use]
+    pub fn new(text: &str) -> Option<Self> {
+        let text = text.trim();
+        (!text.is_empty()).then(|| Self(text.into()))
+    }
+
+    /// The raw text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        for (text, want) in [
+            ("0", Some(0)),
+            ("10", Some(10)),
+            ("8k", Some(8192)),
+            ("8K", Some(8192)),
+            ("1m", Some(1 << 20)),
+            ("2g", Some(2 << 30)),
+            ("", None),
+            ("k", None),
+            ("1kk", None),
+            ("1b", None),
+            ("1 k", None),
+            ("-1", None),
+            ("1;", None),
+            ("99999999999999999999", None),
+            ("9999999999g", None),
+        ] {
+            assert_eq!(
+                Size::parse(text).ok().map(|size| size.bytes()),
+                want,
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn quoted_values_hold_no_control_characters() {
+        assert!(Literal::parse("a \"quoted\" $value; }").is_ok());
+        assert_eq!(Literal::parse("a\nb"), Err(ValueError::Control(10)));
+        assert_eq!(Template::parse("a\0b"), Err(ValueError::Control(0)));
+        assert!(Template::parse(&"x".repeat(MAX_TEXT + 1)).is_err());
+    }
+}
