@@ -1,0 +1,52 @@
+# The recipes that people and CI share. `make help` lists them.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+NGINX_PACKAGES := nginx-light libnginx-mod-http-lua libnginx-mod-http-headers-more-filter libnginx-mod-stream \
+    libnginx-mod-stream-js lua-cjson lua-resty-core
+BUILD_PACKAGES := gcc libc6-dev curl openssl ca-certificates
+BENCH_PACKAGES := wrk
+export INSTA_UPDATE ?= no
+
+.PHONY: help packages bench-packages fmt lint doc unit examples demo test bench deny
+
+help: ## Lists the recipes.
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+packages: ## Installs Debian's packages that are missing (NGINX with its Lua module, a linker, curl).
+	@./examples/quickstart/install-packages.sh $(BUILD_PACKAGES) $(NGINX_PACKAGES)
+
+bench-packages: packages
+	@./examples/quickstart/install-packages.sh $(BENCH_PACKAGES)
+
+fmt: ## Fails when a file is not formatted.
+	cargo fmt --all --check
+
+lint: ## Clippy over everything, warnings denied.
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+doc: ## The documentation, warnings denied.
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+
+unit: packages ## Unit, property, integration and documentation tests.
+	cargo test --workspace --all-targets --locked --no-fail-fast
+	cargo test --workspace --doc --locked --no-fail-fast
+
+examples: packages ## Runs the examples that end by themselves.
+	./examples/run-all.sh
+
+demo: packages ## The quick start: three back ends, two hosts, on ports 8080 and 8443. CHECK=1 verifies and exits.
+	cargo build --locked -p controller-bin -p examples --bins --examples
+	CHECK=$(CHECK) ./examples/quickstart/demo.sh
+
+test: packages fmt lint doc unit examples ## Everything that CI runs.
+	$(MAKE) demo CHECK=1
+
+bench: bench-packages ## Benchmarks: merge, rendering, 1,000 Ingresses from start to serving, endpoint propagation.
+	cargo bench --workspace --locked
+	./examples/bench/run.sh
+
+deny: ## Licences, sources and duplicates of dependencies (needs cargo-deny).
+	cargo deny check bans licenses sources
