@@ -6,7 +6,7 @@ SHELL := /bin/bash
 
 NGINX_PACKAGES := nginx-light libnginx-mod-http-lua libnginx-mod-http-headers-more-filter libnginx-mod-stream \
     libnginx-mod-stream-js lua-cjson lua-resty-core
-BUILD_PACKAGES := gcc libc6-dev curl openssl ca-certificates
+BUILD_PACKAGES := gcc libc6-dev curl openssl ca-certificates procps
 BENCH_PACKAGES := wrk
 export INSTA_UPDATE ?= no
 
