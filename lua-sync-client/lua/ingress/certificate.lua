@@ -1,0 +1,112 @@
+-- Gives each TLS handshake the certificate of the name the client asks for.
+--
+-- Certificates are parsed once per worker: parsing costs several times as much as the rest of a handshake.
+
+local config = require("ingress.config")
+local lrucache = require("resty.lrucache")
+local servers = require("ingress.servers")
+local ssl = require("ngx.ssl")
+
+local lower = string.lower
+local gsub = string.gsub
+
+local DEFAULT_NAME = "_"
+-- Parsed certificates a worker keeps, about 10 KiB each.
+local CACHE_SIZE = 4096
+
+local _M = {}
+
+local cache = assert(lrucache.new(CACHE_SIZE))
+
+-- Returns { pairs, chain }: the parsed certificates and keys (one pair for each key type), and the chain in DER when
+-- OCSP needs it; or nil and an error.
+local function parse(pem)
+  local certificate, key, chain, err
+  certificate, err = ssl.parse_pem_cert(pem)
+  if not certificate then
+    return nil, "certificate: " .. tostring(err)
+  end
+  key, err = ssl.parse_pem_priv_key(pem)
+  if not key then
+    return nil, "private key: " .. tostring(err)
+  end
+  if config.enable_ocsp then
+    chain, err = ssl.cert_pem_to_der(pem)
+    if not chain then
+      return nil, "certificate chain: " .. tostring(err)
+    end
+  end
+  return { pairs = { { certificate = certificate, key = key } }, chain = chain }
+end
+
+-- The parsed certificate `uid` in its newest generation; nil when there is none that can be used.
+local function parsed(uid)
+  local known = cache:get(uid)
+  local generation = servers.generation(uid)
+  if not generation then
+    cache:delete(uid)
+    return nil
+  end
+  if known and known.generation == generation then
+    return known.pairs and known or nil
+  end
+  local pem
+  pem, generation = servers.pem(uid)
+  if not pem then
+    return nil
+  end
+  local fresh, err = parse(pem)
+  if not fresh then
+    ngx.log(ngx.ERR, "parsing certificate ", uid, ": ", err)
+    -- The last good one goes on serving; either way this text is not parsed again.
+    fresh = { pairs = known and known.pairs, chain = known and known.chain }
+  end
+  fresh.generation = generation
+  cache:set(uid, fresh)
+  return fresh.pairs and fresh or nil
+end
+
+local function find(name)
+  local uid = servers.uid_for_name(name)
+  local found = uid and parsed(uid)
+  if not found and name ~= DEFAULT_NAME then
+    uid = servers.uid(DEFAULT_NAME)
+    found = uid and parsed(uid)
+  end
+  return found
+end
+
+local function install(found)
+  local ok, err = ssl.clear_certs()
+  for _, pair in ipairs(found.pairs) do
+    if ok then
+      ok, err = ssl.set_cert(pair.certificate)
+    end
+    if ok then
+      ok, err = ssl.set_priv_key(pair.key)
+    end
+  end
+  return ok, err
+end
+
+-- ssl_certificate_by_lua. Without a usable certificate the configuration's own one, if any, is left in place.
+function _M.call()
+  local name, err = ssl.server_name()
+  if err then
+    ngx.log(ngx.ERR, "reading the TLS server name: ", err)
+  end
+  name = name and lower(gsub(name, "%.$", "")) or DEFAULT_NAME
+  local found = find(name)
+  if not found then
+    ngx.log(ngx.ERR, "no certificate for ", name)
+    return
+  end
+  local ok
+  ok, err = install(found)
+  if not ok then
+    ngx.log(ngx.ERR, "setting the certificate for ", name, ": ", err)
+    return ngx.exit(ngx.ERROR)
+  end
+end
+
+return _M

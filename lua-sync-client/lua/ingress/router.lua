@@ -1,0 +1,60 @@
+-- Rewrite phase: every request finds its backend here, or ends with 503, and its canary is chosen.
+
+local backends = require("ingress.backends")
+local canary = require("ingress.canary")
+
+local get = backends.get_resolved
+local var = ngx.var
+
+local _M = {}
+
+-- Values of $proxy_upstream_name in locations that are not proxied by the Lua balancer.
+local NOT_BALANCED = { [""] = true, ["-"] = true, internal = true }
+
+local function is_affinitized(backend)
+  local balancer = backend.balancer
+  return balancer and balancer.is_affinitized and balancer:is_affinitized()
+end
+
+-- Said once for each state of the backend, not once a request.
+local function report(backend, ...)
+  if not backend.reported then
+    backend.reported = true
+    ngx.log(ngx.ERR, "backend ", backend.name, ": ", ...)
+  end
+end
+
+local function goes_to_canary(backend)
+  if is_affinitized(backend) then
+    return false
+  end
+  local alternative = get(backend.alternative)
+  if not alternative or not alternative.balancer then
+    report(backend, "canary ", backend.alternative, " has no endpoints")
+    return false
+  elseif is_affinitized(alternative) then
+    return true
+  elseif not alternative.policy then
+    report(backend, "canary ", backend.alternative, " has no traffic shaping policy")
+    return false
+  end
+  return canary.wins(alternative.policy, var)
+end
+
+-- rewrite_by_lua
+function _M.rewrite()
+  local name = var.proxy_upstream_name
+  -- A subrequest (authentication, mirror) shares the variables of the request it belongs to, not its backend.
+  if not name or NOT_BALANCED[name] or ngx.is_subrequest then
+    return
+  end
+  local backend = get(name)
+  if not backend or not backend.balancer then
+    return ngx.exit(ngx.HTTP_SERVICE_UNAVAILABLE)
+  end
+  if backend.alternative then
+    var.proxy_alternative_upstream_name = goes_to_canary(backend) and backend.alternative or ""
+  end
+end
+
+return _M

@@ -1,0 +1,105 @@
+-- Versioned texts in a shared dictionary, readable by every worker while another one replaces them.
+--
+-- Keys of the dictionary:
+--   version             number of commits so far; the one key a request reads
+--   revision            the controller's own number for the content, 0 when unknown
+--   instance            changes when the dictionary was emptied (NGINX started anew, or its size changed)
+--   g/<id>              generation of an entry: the version that wrote its text (0: staged, not visible yet)
+--   t/<id>/<generation> the text
+--
+-- `ingress.transaction` writes; this module reads. A text is written under a new key and becomes visible when the
+-- generation is set, which is a number overwritten in place and so cannot fail. Old and new text exist side by side
+-- for that moment only.
+
+local random = require("ingress.random")
+
+local setmetatable = setmetatable
+
+local _M = {}
+local Store = {}
+local meta = { __index = Store }
+
+local opened = {}
+
+-- The store in dictionary `name`, which must be declared by lua_shared_dict.
+function _M.open(name)
+  local store = opened[name]
+  if not store then
+    local dict = ngx.shared[name]
+    if not dict then
+      error("lua_shared_dict " .. name .. " is not declared")
+    end
+    store = setmetatable({ name = name, dict = dict }, meta)
+    opened[name] = store
+  end
+  return store
+end
+
+function _M.generation_key(id)
+  return "g/" .. id
+end
+
+function _M.text_key(id, generation)
+  return "t/" .. id .. "/" .. generation
+end
+
+-- Makes the store's own keys, so that later writes to them need no memory. Called once per configuration load.
+function Store:prepare()
+  for key, value in pairs({ version = 0, revision = 0, instance = random.identifier() }) do
+    local ok, err = self.dict:safe_add(key, value)
+    if not ok and err ~= "exists" then
+      error("preparing dictionary " .. self.name .. ": " .. tostring(err))
+    end
+  end
+end
+
+function Store:version()
+  return self.dict:get("version")
+end
+
+function Store:revision()
+  return self.dict:get("revision")
+end
+
+function Store:instance()
+  return self.dict:get("instance")
+end
+
+-- The generation of the entry, nil when there is none.
+function Store:generation(id)
+  local generation = self.dict:get("g/" .. id)
+  if generation == 0 then
+    return nil
+  end
+  return generation
+end
+
+-- The text of the entry and its generation, nil when there is none.
+function Store:read(id)
+  local dict = self.dict
+  -- Between the two reads a writer may have replaced the text: then the generation is read again.
+  for _ = 1, 3 do
+    local generation = dict:get("g/" .. id)
+    if not generation or generation == 0 then
+      return nil
+    end
+    local text = dict:get("t/" .. id .. "/" .. generation)
+    if text then
+      return text, generation
+    end
+  end
+  return nil
+end
+
+-- The ids of all entries. It locks the dictionary while it lists the keys: not for the request path.
+function Store:ids()
+  local ids = {}
+  for _, key in ipairs(self.dict:get_keys(0)) do
+    if key:sub(1, 2) == "g/" then
+      ids[#ids + 1] = key:sub(3)
+    end
+  end
+  return ids
+end
+
+return _M
