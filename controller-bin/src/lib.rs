@@ -1,1 +1,6 @@
-//! Placeholder.
+//! The controller.
+
+pub mod args;
+mod selector;
+
+pub use args::Args;

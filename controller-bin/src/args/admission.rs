@@ -1,0 +1,26 @@
+//! Flags about the admission webhook.
+
+use std::path::PathBuf;
+
+use super::value::{self, Given};
+
+/// The admission webhook.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Admission webhook")]
+pub struct AdmissionArgs {
+    /// Where the webhook listens, such as :8443; without it there is none
+    #[arg(long, value_name = "ADDRESS", default_value = "", value_parser = value::text)]
+    pub validating_webhook: Given<String>,
+
+    /// File with the webhook's certificate, read again when it changes
+    #[arg(long, value_name = "FILE", default_value = "", value_parser = value::path)]
+    pub validating_webhook_certificate: Given<PathBuf>,
+
+    /// File with the webhook's key, read again when it changes
+    #[arg(long, value_name = "FILE", default_value = "", value_parser = value::path)]
+    pub validating_webhook_key: Given<PathBuf>,
+
+    /// Check an Ingress by itself, not together with all others
+    #[arg(long, default_value = "false", action = clap::ArgAction::Set, value_parser = value::switch)]
+    pub disable_full_test: bool,
+}

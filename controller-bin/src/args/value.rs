@@ -1,0 +1,148 @@
+//! How the texts of flags are read: as Go's flag packages read them, since existing manifests are written for those.
+
+use std::{path::PathBuf, time::Duration};
+
+use ingress_model::{ConflictPolicy, ObjectName};
+use kube::core::Selector;
+
+use crate::selector;
+
+/// The value of a flag that counts as absent when it is empty.
+pub type Given<T> = Option<T>;
+
+/// A switch as Go's `strconv.ParseBool` reads it.
+pub(super) fn switch(text: &str) -> Result<bool, String> {
+    match text {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
+        _ => Err("must be true or false".into()),
+    }
+}
+
+/// A text, `None` when empty.
+#[expect(clippy::unnecessary_wraps, reason = "the signature of a value parser")]
+pub(super) fn text(text: &str) -> Result<Given<String>, String> {
+    Ok(Some(text.to_owned()).filter(|text| !text.is_empty()))
+}
+
+/// A path, `None` when empty.
+#[expect(clippy::unnecessary_wraps, reason = "the signature of a value parser")]
+pub(super) fn path(text: &str) -> Result<Given<PathBuf>, String> {
+    Ok(Some(PathBuf::from(text)).filter(|path| !path.as_os_str().is_empty()))
+}
+
+/// `namespace/name`, `None` when empty.
+pub(super) fn object_name(text: &str) -> Result<Given<ObjectName>, String> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    ObjectName::parse(text)
+        .map(Some)
+        .ok_or_else(|| "must be namespace/name".into())
+}
+
+/// A label selector, `None` when empty.
+pub(super) fn label_selector(text: &str) -> Result<Given<Selector>, String> {
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    selector::parse(text)
+        .map(Some)
+        .map_err(|error| error.to_string())
+}
+
+/// Which of several definitions holds.
+pub(super) fn conflict_policy(text: &str) -> Result<ConflictPolicy, String> {
+    match text {
+        "last-definition-wins" => Ok(ConflictPolicy::LastDefinitionWins),
+        "oldest-wins" => Ok(ConflictPolicy::OldestWins),
+        _ => Err("must be last-definition-wins or oldest-wins".into()),
+    }
+}
+
+/// A positive number of syncs a second.
+pub(super) fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse::<f64>().map_err(|error| error.to_string())?;
+    sync_queue::Rate::per_second(rate)
+        .map(|_| rate)
+        .map_err(|error| error.to_string())
+}
+
+/// A duration as Go's `time.ParseDuration` reads it (`1m30s`, `300ms`, `0`). Negative ones count as zero.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    let refused = || "must be a duration such as 30s, 1m30s or 300ms".to_owned();
+    let (negative, mut rest) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    if rest == "0" {
+        return Ok(Duration::ZERO);
+    }
+    if rest.is_empty() {
+        return Err(refused());
+    }
+    let mut total = Duration::ZERO;
+    while !rest.is_empty() {
+        let number_end = rest
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .ok_or_else(refused)?;
+        let (number, after) = rest.split_at(number_end);
+        let unit_end = after
+            .find(|c: char| c.is_ascii_digit() || c == '.')
+            .unwrap_or(after.len());
+        let (unit, next) = after.split_at(unit_end);
+        let number: f64 = number.parse().map_err(|_| refused())?;
+        let seconds = match unit {
+            "h" => 3600.0,
+            "m" => 60.0,
+            "s" => 1.0,
+            "ms" => 1e-3,
+            "us" | "µs" | "μs" => 1e-6,
+            "ns" => 1e-9,
+            _ => return Err(refused()),
+        };
+        let part = Duration::try_from_secs_f64(number * seconds).map_err(|_| refused())?;
+        total = total.checked_add(part).ok_or_else(refused)?;
+        rest = next;
+    }
+    Ok(if negative { Duration::ZERO } else { total })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_as_go_reads_them() {
+        for (text, want) in [
+            ("0", Some(0)),
+            ("30s", Some(30_000)),
+            ("1m30s", Some(90_000)),
+            ("1.5h", Some(5_400_000)),
+            ("300ms", Some(300)),
+            ("-3s", Some(0)),
+            ("", None),
+            ("30", None),
+            ("s", None),
+            ("1x", None),
+            ("1e999s", None),
+        ] {
+            let want = want.map(Duration::from_millis);
+            assert_eq!(duration(text).ok(), want, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn object_names_need_both_parts() {
+        assert_eq!(object_name(""), Ok(None));
+        assert_eq!(object_name("a/b"), Ok(Some(ObjectName::new("a", "b"))));
+        assert!(object_name("b").is_err());
+    }
+
+    #[test]
+    fn switches_take_gos_words_only() {
+        assert_eq!(switch("T"), Ok(true));
+        assert_eq!(switch("0"), Ok(false));
+        assert!(switch("yes").is_err());
+    }
+}

@@ -1,0 +1,3 @@
+//! The controller as a program.
+
+fn main() {}
