@@ -183,6 +183,12 @@ async fn refusals_carry_code_and_reason() {
         let refused = refused(maps.create(&new, &map(metadata.clone())).await);
         assert_eq!(refused, refusal(code, reason), "{metadata}");
     }
+    for shapeless in [json!([]), json!({"metadata": "text"})] {
+        let patched = maps
+            .patch("a", &PatchParams::apply("test"), &Patch::Apply(&shapeless))
+            .await;
+        assert_eq!(refused(patched), refusal(400, "BadRequest"), "{shapeless}");
+    }
     let generated = maps
         .create(&new, &map(json!({"generateName": "map-"})))
         .await

@@ -157,6 +157,7 @@ pub(crate) fn patch(
     kind: PatchKind,
     mut body: Value,
 ) -> Result<(Object, bool), ApiError> {
+    check_type(place.resource, &body)?;
     if kind == PatchKind::Apply && !place.status && place.current(store).is_err() {
         body["metadata"]["name"] = json!(place.name);
         return create(store, place, body).map(|object| (object, true));
@@ -360,8 +361,9 @@ fn is_held(object: &Value) -> bool {
 }
 
 fn check_type(resource: &Resource, object: &Value) -> Result<(), ApiError> {
-    if !object.is_object() {
-        return Err(ApiError::bad_request("the body is not an object"));
+    if !object.is_object() || !object["metadata"].is_object() && !object["metadata"].is_null() {
+        let message = "the body or its metadata is not an object";
+        return Err(ApiError::bad_request(message));
     }
     for (field, expected) in [
         ("/apiVersion", resource.api_version().as_str()),
