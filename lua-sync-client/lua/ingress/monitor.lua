@@ -1,6 +1,7 @@
 -- Request figures for the controller's metrics: collected in the log phase, sent each second over a unix socket.
 --
--- Records are reused from one second to the next, so that a request costs no memory once the buffer has grown.
+-- A record is written as JSON at once, from values that NGINX gives as text anyway: encoding a whole second's records
+-- in one go would hold up the requests of that moment.
 
 local cjson = require("cjson")
 local config = require("ingress.config")
@@ -15,82 +16,74 @@ local var = ngx.var
 local FLUSH_INTERVAL = 1
 local SOCKET_TIMEOUT_MS = 1000
 local MIN_CAPACITY = 10000
--- Records encoded before other requests get a turn.
-local SLICE = 200
+-- Texts whose quoted form is kept; hosts are whatever clients send, so there must be a limit.
+local QUOTED_CAPACITY = 10000
 
 local _M = {}
 
-local buffer, spare = {}, {}
+local buffer = {}
 local count, dropped, scheduled = 0, 0, false
+local quoted, quoted_count = {}, 0
 
-local function number(value)
-  return tonumber(value) or -1
+local function quote(text)
+  text = text or "-"
+  local known = quoted[text]
+  if not known then
+    known = encode(text)
+    if quoted_count >= QUOTED_CAPACITY then
+      quoted, quoted_count = {}, 0
+    end
+    quoted[text] = known
+    quoted_count = quoted_count + 1
+  end
+  return known
 end
 
-local function fill(record)
-  record.host = var.host or "-"
-  record.namespace = var.namespace or "-"
-  record.ingress = var.ingress_name or "-"
-  record.service = var.service_name or "-"
-  record.canary = var.proxy_alternative_upstream_name or "-"
-  record.path = var.location_path or "-"
-  record.method = var.request_method or "-"
-  record.status = var.status or "-"
-  record.requestLength = number(var.request_length)
-  record.requestTime = number(var.request_time)
-  record.responseLength = number(var.bytes_sent)
-  record.upstreamLatency = number(var.upstream_connect_time)
-  record.upstreamHeaderTime = number(var.upstream_header_time)
-  record.upstreamResponseTime = number(var.upstream_response_time)
-  record.upstreamResponseLength = number(var.upstream_response_length)
+-- Not a number: nothing was measured, or a retried request has several values.
+local function number(text)
+  return tonumber(text) and text or "-1"
 end
 
--- Sends `records[1..length]` as one JSON array. Returns true, or nil and an error.
-local function send(records, length)
+local function record()
+  return '{"host":' .. quote(var.host)
+    .. ',"namespace":' .. quote(var.namespace)
+    .. ',"ingress":' .. quote(var.ingress_name)
+    .. ',"service":' .. quote(var.service_name)
+    .. ',"canary":' .. quote(var.proxy_alternative_upstream_name)
+    .. ',"path":' .. quote(var.location_path)
+    .. ',"method":' .. quote(var.request_method)
+    .. ',"status":' .. quote(var.status)
+    .. ',"requestLength":' .. number(var.request_length)
+    .. ',"requestTime":' .. number(var.request_time)
+    .. ',"responseLength":' .. number(var.bytes_sent)
+    .. ',"upstreamLatency":' .. number(var.upstream_connect_time)
+    .. ',"upstreamHeaderTime":' .. number(var.upstream_header_time)
+    .. ',"upstreamResponseTime":' .. number(var.upstream_response_time)
+    .. ',"upstreamResponseLength":' .. number(var.upstream_response_length)
+    .. "}"
+end
+
+-- Returns true, or nil and an error.
+local function send(records)
   local socket = ngx.socket.tcp()
   socket:settimeout(SOCKET_TIMEOUT_MS)
   local ok, err = socket:connect("unix:" .. config.metrics_socket)
-  if not ok then
-    return nil, err
+  if ok then
+    ok, err = socket:send({ "[", concat(records, ","), "]" })
+    socket:close()
   end
-  local first = 1
-  while ok and first <= length do
-    local last = math.min(first + SLICE - 1, length)
-    local texts = {}
-    for index = first, last do
-      texts[#texts + 1] = encode(records[index])
-    end
-    ok, err = socket:send({ first == 1 and "[" or ",", concat(texts, ","), last == length and "]" or "" })
-    first = last + 1
-    if ok and first <= length then
-      ngx.sleep(0)
-    end
-  end
-  socket:close()
   return ok, err
 end
 
-local flush
-
-local function schedule()
-  scheduled = ngx.timer.at(FLUSH_INTERVAL, flush) or false
-end
-
-function flush(premature)
-  local records, length, lost = buffer, count, dropped
-  buffer, spare = spare, buffer
-  count, dropped = 0, 0
+local function flush()
+  local records, lost = buffer, dropped
+  buffer, count, dropped, scheduled = {}, 0, 0, false
   if lost > 0 then
-    ngx.log(ngx.WARN, "metrics of ", lost, " requests were dropped, ", length, " are the most for a flush")
+    ngx.log(ngx.WARN, "metrics of ", lost, " requests were dropped, ", #records, " are the most for a flush")
   end
-  local ok, err = send(records, length)
+  local ok, err = send(records)
   if not ok then
-    ngx.log(ngx.WARN, "sending the metrics of ", length, " requests: ", err)
-  end
-  -- Not earlier: until all is sent the records must not be filled anew.
-  scheduled = false
-  if count > 0 and not premature then
-    schedule()
+    ngx.log(ngx.WARN, "sending the metrics of ", #records, " requests: ", err)
   end
 end
 
@@ -104,14 +97,9 @@ function _M.log()
     return
   end
   count = count + 1
-  local record = buffer[count]
-  if not record then
-    record = {}
-    buffer[count] = record
-  end
-  fill(record)
+  buffer[count] = record()
   if not scheduled then
-    schedule()
+    scheduled = ngx.timer.at(FLUSH_INTERVAL, flush) or false
   end
 end
 
