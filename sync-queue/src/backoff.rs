@@ -6,10 +6,11 @@ use std::time::Duration;
 /// The longest delay. No time that a program lives to see plus a day overflows.
 const LONGEST_DELAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Exponential backoff: the first delay, doubled by each further failure up to a cap, less a random share.
+/// Exponential backoff: the first delay, doubled by each further failure up to a cap, less a random
+/// share.
 ///
-/// The defaults are 5 ms, doubling up to 30 s, less at most 10 %. The cap is low on purpose: a sync that keeps
-/// failing usually waits for something outside that gives no event when it is mended.
+/// The defaults are 5 ms, doubling up to 30 s, less at most 10 %. The cap is low on purpose: a sync
+/// that keeps failing usually waits for something outside that gives no event when it is mended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Backoff {
     first: Duration,
@@ -19,7 +20,8 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Delays that start at `first` and never exceed `cap`, without jitter. A cap above a day counts as a day.
+    /// Delays that start at `first` and never exceed `cap`, without jitter. A cap above a day
+    /// counts as a day.
     #[must_use]
     pub fn new(first: Duration, cap: Duration) -> Self {
         Self {
@@ -30,15 +32,16 @@ impl Backoff {
         }
     }
 
-    /// Shortens each delay by a random part of at most `percent` of it, so that what failed together is not retried
-    /// together. Values above 100 count as 100.
+    /// Shortens each delay by a random part of at most `percent` of it, so that what failed
+    /// together is not retried together. Values above 100 count as 100.
     #[must_use]
     pub fn with_jitter_percent(mut self, percent: u8) -> Self {
         self.jitter_percent = percent.min(100);
         self
     }
 
-    /// Makes the jitter a function of `seed`, for tests. Without a seed it differs from queue to queue.
+    /// Makes the jitter a function of `seed`, for tests. Without a seed it differs from queue to
+    /// queue.
     #[must_use]
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
@@ -90,7 +93,8 @@ impl Delays {
         delay.saturating_sub(Duration::from_nanos(less))
     }
 
-    /// The next number of a sequence fixed by the seed. Jitter needs no better randomness than a hash.
+    /// The next number of a sequence fixed by the seed. Jitter needs no better randomness than a
+    /// hash.
     fn draw(&mut self) -> u64 {
         let mut hasher = DefaultHasher::new();
         (self.seed, self.drawn).hash(&mut hasher);

@@ -57,8 +57,8 @@ impl Rate {
     ///
     /// # Errors
     ///
-    /// [`RateError::PerSecond`] when the number is not above zero, not finite, or its period is less than a nanosecond
-    /// or longer than a day.
+    /// [`RateError::PerSecond`] when the number is not above zero, not finite, or its period is
+    /// less than a nanosecond or longer than a day.
     pub fn per_second(times: f64) -> Result<Self, RateError> {
         // The error of the conversion would only speak of a duration that nobody asked for.
         Duration::try_from_secs_f64(times.recip())
@@ -96,8 +96,8 @@ pub enum RateError {
 
 /// Gives out permits at a [`Rate`], measured by tokio's clock.
 ///
-/// The first permit after a quiet time is there at once; the limit applies to those that follow. Waits are rounded up
-/// to the millisecond of tokio's timer.
+/// The first permit after a quiet time is there at once; the limit applies to those that follow.
+/// Waits are rounded up to the millisecond of tokio's timer.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]

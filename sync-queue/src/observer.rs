@@ -6,9 +6,10 @@ use crate::{Depth, Kind, Task};
 
 /// Is told what happens in a queue; every method does nothing unless overridden.
 ///
-/// The methods are called with the queue's lock held, so they are told everything in the order in which it happened
-/// and a gauge set in [`depth`](Self::depth) is never left at an old value. They must therefore be quick, and must
-/// not call back into the queue: that would deadlock. `()` is the observer that ignores everything.
+/// The methods are called with the queue's lock held, so they are told everything in the order in
+/// which it happened and a gauge set in [`depth`](Self::depth) is never left at an old value. They
+/// must therefore be quick, and must not call back into the queue: that would deadlock. `()` is the
+/// observer that ignores everything.
 pub trait Observer<K>: Send + Sync {
     /// A key that was not queued has been.
     fn enqueued(&self, key: &K, kind: Kind) {
@@ -35,8 +36,8 @@ pub trait Observer<K>: Send + Sync {
         let _ = (task, took);
     }
 
-    /// A run failed after `took`. The next one is due in `retry_in`; `None` when the queue is closed and gives the
-    /// key up.
+    /// A run failed after `took`. The next one is due in `retry_in`; `None` when the queue is
+    /// closed and gives the key up.
     fn failed(&self, task: &Task<K>, took: Duration, retry_in: Option<Duration>) {
         let _ = (task, took, retry_in);
     }

@@ -50,14 +50,14 @@ pub struct Handle<K: Eq + Hash + Clone> {
 impl<K: Eq + Hash + Clone> Handle<K> {
     /// Queues a key for a sync of its own, which is retried until it succeeds.
     ///
-    /// A key that is queued already is not queued twice. Never waits. Returns whether the key was accepted: a closed
-    /// queue, and one whose [`Queue`] is gone, accepts nothing.
+    /// A key that is queued already is not queued twice. Never waits. Returns whether the key was
+    /// accepted: a closed queue, and one whose [`Queue`] is gone, accepts nothing.
     pub fn enqueue(&self, key: K) -> bool {
         self.enqueue_as(key, Kind::MustRun)
     }
 
-    /// Queues a key for a sync that may be skipped: the entry is dropped when a sync for any key that began after this
-    /// call succeeds.
+    /// Queues a key for a sync that may be skipped: the entry is dropped when a sync for any key
+    /// that began after this call succeeds.
     ///
     /// Otherwise like [`enqueue`](Self::enqueue). A key that is queued as must-run remains so.
     pub fn enqueue_skippable(&self, key: K) -> bool {
@@ -127,10 +127,11 @@ pub struct Queue<K: Eq + Hash + Clone> {
 impl<K: Eq + Hash + Clone + Debug> Queue<K> {
     /// Runs `sync` for what is enqueued, one at a time, until the queue is closed and drained.
     ///
-    /// A sync that returns an error is retried; the error is logged as a warning. After the close each key that is
-    /// queued, delayed by its backoff or running without success gets one last try, without backoff but within the
-    /// rate limit. When [`Settings::shutdown_within`] has passed since the close, nothing more starts and a running
-    /// sync is cut short: its future is dropped at its current `await`.
+    /// A sync that returns an error is retried; the error is logged as a warning. After the close
+    /// each key that is queued, delayed by its backoff or running without success gets one last
+    /// try, without backoff but within the rate limit. When [`Settings::shutdown_within`] has
+    /// passed since the close, nothing more starts and a running sync is cut short: its future is
+    /// dropped at its current `await`.
     ///
     /// # Panics
     ///
@@ -165,10 +166,12 @@ impl<K: Eq + Hash + Clone + Debug> Queue<K> {
             let next = self.shared.schedule().next(Instant::now());
             match next {
                 Next::Run => {
-                    // The entry stays queued during the wait, so that what arrives meanwhile is merged into it.
+                    // The entry stays queued during the wait, so that what arrives meanwhile is
+                    // merged into it.
                     self.limiter.ready().await;
                     self.run_one(sync).await;
-                    // A sync that never waits must not keep the shutdown deadline from being looked at.
+                    // A sync that never waits must not keep the shutdown deadline from being looked
+                    // at.
                     give_way().await;
                 }
                 Next::WaitUntil(due) => tokio::select! {
@@ -236,8 +239,8 @@ struct Shared<K> {
 
 impl<K: Eq + Hash + Clone> Shared<K> {
     fn schedule(&self) -> MutexGuard<'_, Schedule<K>> {
-        // Only a panic of an observer or of a key's `Eq` or `Hash` can poison the lock. Losing events over it would
-        // be worse than what it may have left undone.
+        // Only a panic of an observer or of a key's `Eq` or `Hash` can poison the lock. Losing
+        // events over it would be worse than what it may have left undone.
         self.schedule.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

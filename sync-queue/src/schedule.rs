@@ -1,8 +1,8 @@
 //! The rules of the queue as a value: what is queued, what runs next, what is dropped.
 //!
-//! No lock, no task and no clock in here: the time comes in as an argument, and what is to be done comes out.
-//! Every enqueue and every start takes the next number of one sequence. "Began after it was enqueued" is decided by
-//! these numbers, since two events may well share an instant.
+//! No lock, no task and no clock in here: the time comes in as an argument, and what is to be done
+//! comes out. Every enqueue and every start takes the next number of one sequence. "Began after it
+//! was enqueued" is decided by these numbers, since two events may well share an instant.
 
 use std::collections::BTreeMap;
 use std::hash::Hash;
@@ -168,7 +168,8 @@ impl<K: Eq + Hash + Clone> Schedule<K> {
         covered
     }
 
-    /// Notes that a run failed and queues its key again. Returns when it may run, or `None` when it had its last try.
+    /// Notes that a run failed and queues its key again. Returns when it may run, or `None` when it
+    /// had its last try.
     pub(crate) fn failed(
         &mut self,
         task: &Task<K>,

@@ -24,8 +24,8 @@ pub struct Settings {
     pub rate: Rate,
     /// How long a failed key waits for its next try.
     pub retry: Backoff,
-    /// How long after its close the queue may go on. Then nothing more starts, and the future of a sync that is still
-    /// running is dropped. `None` waits for as long as it takes. Default: 30 s.
+    /// How long after its close the queue may go on. Then nothing more starts, and the future of a
+    /// sync that is still running is dropped. `None` waits for as long as it takes. Default: 30 s.
     pub shutdown_within: Option<Duration>,
 }
 

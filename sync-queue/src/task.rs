@@ -6,8 +6,8 @@ use tokio::time::Instant;
 
 /// Whether an entry may be dropped without a run of its own.
 ///
-/// Must-run entries are served before skippable ones: the sync they need anyway often makes the skippable ones
-/// unnecessary.
+/// Must-run entries are served before skippable ones: the sync they need anyway often makes the
+/// skippable ones unnecessary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// Gets a run of its own, and further ones until it succeeds.
@@ -27,7 +27,8 @@ pub struct Task<K> {
     pub kind: Kind,
     /// When the oldest enqueue that this run answers was made.
     pub enqueued_at: Instant,
-    /// Time between [`enqueued_at`](Self::enqueued_at) and the start of this run, backoff and rate limit included.
+    /// Time between [`enqueued_at`](Self::enqueued_at) and the start of this run, backoff and rate
+    /// limit included.
     pub waited: Duration,
     /// The run's place in the order of all enqueues and starts.
     pub(crate) started: u64,

@@ -1,8 +1,8 @@
 //! Random interleavings of enqueues, syncs and failures, judged by a journal of what happened.
 //!
-//! The stand-in for the outside world is a version that each enqueue raises. A sync takes a snapshot of the version as
-//! it starts, as a real one would read its objects; so "nothing is lost" means that successful syncs have seen the
-//! version of every enqueue.
+//! The stand-in for the outside world is a version that each enqueue raises. A sync takes a
+//! snapshot of the version as it starts, as a real one would read its objects; so "nothing is lost"
+//! means that successful syncs have seen the version of every enqueue.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -194,7 +194,8 @@ impl Journal {
         self.first_news(key, from, to).is_some()
     }
 
-    /// The start of the last sync that covered what had been enqueued for the key since `from`; `from` if none did.
+    /// The start of the last sync that covered what had been enqueued for the key since `from`;
+    /// `from` if none did.
     fn last_cover(&self, runs: &[Run], key: u8, from: usize) -> usize {
         runs.iter()
             .filter(|run| run.succeeded && run.start > from)
@@ -279,7 +280,8 @@ fn backoff(failures: u32) -> Duration {
     Duration::from_millis((BACKOFF_FIRST << (failures - 1)).min(BACKOFF_CAP))
 }
 
-/// Carries out a plan. The queue is closed right after the last step, or once everything has come to rest.
+/// Carries out a plan. The queue is closed right after the last step, or once everything has come
+/// to rest.
 fn carry_out(plan: &Plan, rest: bool) -> Result<(Journal, Drain), TestCaseError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -381,7 +383,8 @@ fn the_rate_holds(limit: Limit, runs: &[Run]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Every run has a reason: an enqueue or a failure of its key since its last start. And no skippable run was covered.
+/// Every run has a reason: an enqueue or a failure of its key since its last start. And no
+/// skippable run was covered.
 fn nothing_runs_in_vain(journal: &Journal, runs: &[Run]) -> Result<(), TestCaseError> {
     for (index, run) in runs.iter().enumerate() {
         let last = runs[..index].iter().rfind(|earlier| earlier.key == run.key);
@@ -402,7 +405,8 @@ fn nothing_runs_in_vain(journal: &Journal, runs: &[Run]) -> Result<(), TestCaseE
     Ok(())
 }
 
-/// Attempts count the failures since the last success, and without news a retry waits for its backoff.
+/// Attempts count the failures since the last success, and without news a retry waits for its
+/// backoff.
 fn retries_back_off(
     journal: &Journal,
     runs: &[Run],

@@ -1,15 +1,12 @@
-//! The rules of the queue, each as a script of events on paused time and the runs that must come of it.
+//! The rules of the queue, each as a script of events on paused time and the runs that must come of
+//! it.
 #![expect(clippy::unwrap_used, reason = "a set-up that fails fails its test")]
 
 use std::cell::RefCell;
 use std::num::NonZeroU16;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use sync_queue::{
-    Backoff, Depth, Drain, Handle, Kind, Observer, Queue, Rate, Settings, Task, channel,
-    channel_with_observer,
-};
+use sync_queue::{Backoff, Depth, Drain, Rate, Settings, Task, channel};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use Act::{Close, Must, Skip};
@@ -116,8 +113,7 @@ fn unbounded() -> Settings {
 
 async fn check(cases: &[Case]) {
     for case in cases {
-        let (handle, queue) = channel((case.settings)());
-        let (runs, end) = play(case, handle, queue).await;
+        let (runs, end) = play(case).await;
         assert_eq!(runs, case.runs, "{}", case.rule);
         if let Some(expected) = case.end {
             assert_eq!(end, expected, "{}", case.rule);
@@ -126,7 +122,8 @@ async fn check(cases: &[Case]) {
 }
 
 /// Plays the script of a case, and lets everything come to rest before the queue is closed.
-async fn play(case: &Case, handle: Handle<Key>, queue: Queue<Key>) -> (Vec<Run>, (u64, Drain)) {
+async fn play(case: &Case) -> (Vec<Run>, (u64, Drain)) {
+    let (handle, queue) = channel((case.settings)());
     let begun = Instant::now();
     let elapsed = || u64::try_from(begun.elapsed().as_millis()).unwrap();
     let runs = RefCell::new(Vec::new());
@@ -558,225 +555,4 @@ async fn shutdown() {
         },
     ])
     .await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_closed_queue_accepts_nothing() {
-    let (handle, queue) = channel(settings());
-    let other = handle.clone();
-    assert!(handle.enqueue("a"));
-    handle.close();
-    assert!(other.is_closed());
-    assert!(!other.enqueue("b"));
-    assert!(!other.enqueue_skippable("b"));
-    assert_eq!(
-        handle.depth(),
-        Depth {
-            ready: 1,
-            delayed: 0
-        }
-    );
-    let drain = queue
-        .run(async |task: Task<Key>| {
-            assert_eq!(task.key, "a");
-            Ok::<(), Key>(())
-        })
-        .await;
-    assert_eq!(drain, COMPLETE);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_queue_that_is_gone_accepts_nothing() {
-    let (handle, queue) = channel(settings());
-    handle.enqueue("a");
-    drop(queue);
-    assert!(handle.is_closed());
-    assert!(!handle.enqueue("b"));
-    assert_eq!(handle.depth(), Depth::default());
-}
-
-#[tokio::test(start_paused = true)]
-async fn dropping_the_last_handle_closes_the_queue() {
-    let (handle, queue) = channel::<Key>(settings());
-    let other = handle.clone();
-    let running = tokio::spawn(queue.run(async |_| Ok::<(), Key>(())));
-    drop(handle);
-    sleep(millis(100)).await;
-    assert!(!running.is_finished());
-    drop(other);
-    assert_eq!(running.await.unwrap(), COMPLETE);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_panic_unwinds_and_closes_the_queue() {
-    let (handle, queue) = channel(settings());
-    handle.enqueue("a");
-    let running = tokio::spawn(
-        queue.run(async |task: Task<Key>| -> Result<(), Key> { panic!("{}", task.key) }),
-    );
-    assert!(running.await.unwrap_err().is_panic());
-    assert!(!handle.enqueue("b"));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_sync_that_never_waits_and_feeds_itself_still_ends_at_the_deadline() {
-    let (handle, queue) = channel(at_once());
-    handle.enqueue(0_u32);
-    let mut runs = 0;
-    let drain = queue
-        .run(async |task: Task<u32>| {
-            runs += 1;
-            handle.enqueue(task.key + 1);
-            if task.key == 100 {
-                handle.close();
-            }
-            Ok::<(), Key>(())
-        })
-        .await;
-    assert_eq!(
-        (runs, drain),
-        (
-            101,
-            Drain {
-                failed: 0,
-                unfinished: 1
-            }
-        )
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_task_tells_how_long_its_oldest_event_has_waited() {
-    let (handle, queue) = channel(once_a_second());
-    let begun = Instant::now();
-    let tasks = RefCell::new(Vec::new());
-    let script = async {
-        handle.enqueue("a");
-        sleep(millis(200)).await;
-        handle.enqueue_skippable("a");
-        sleep(millis(200)).await;
-        handle.enqueue_skippable("a");
-        drop(handle);
-    };
-    let worker = queue.run(async |task: Task<Key>| {
-        tasks
-            .borrow_mut()
-            .push((task.enqueued_at - begun, task.waited, task.kind));
-        Ok::<(), Key>(())
-    });
-    let ((), drain) = tokio::join!(script, worker);
-    assert_eq!(drain, COMPLETE);
-    assert_eq!(
-        tasks.into_inner(),
-        [
-            (millis(0), millis(0), Kind::MustRun),
-            (millis(200), millis(800), Kind::Skippable)
-        ]
-    );
-}
-
-/// Writes down every call.
-#[derive(Debug, Clone, Default)]
-struct Recorder(Arc<Mutex<Vec<String>>>);
-
-impl Recorder {
-    fn note(&self, line: String) {
-        self.0.lock().unwrap().push(line);
-    }
-}
-
-impl Observer<Key> for Recorder {
-    fn enqueued(&self, key: &Key, kind: Kind) {
-        self.note(format!("enqueued {key} {kind:?}"));
-    }
-
-    fn merged(&self, key: &Key, kind: Kind) {
-        self.note(format!("merged {key} {kind:?}"));
-    }
-
-    fn skipped(&self, key: &Key) {
-        self.note(format!("skipped {key}"));
-    }
-
-    fn started(&self, task: &Task<Key>) {
-        self.note(format!(
-            "started {} #{} after {:?}",
-            task.key, task.attempt, task.waited
-        ));
-    }
-
-    fn succeeded(&self, task: &Task<Key>, took: Duration) {
-        self.note(format!("succeeded {} in {took:?}", task.key));
-    }
-
-    fn failed(&self, task: &Task<Key>, took: Duration, retry_in: Option<Duration>) {
-        self.note(format!(
-            "failed {} in {took:?}, again in {retry_in:?}",
-            task.key
-        ));
-    }
-
-    fn depth(&self, depth: Depth) {
-        self.note(format!("depth {}+{}", depth.ready, depth.delayed));
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_observer_is_told_everything_in_order() {
-    let recorder = Recorder::default();
-    let (handle, queue) = channel_with_observer(settings(), recorder.clone());
-    let case = Case {
-        rule: "observed",
-        sync: 10,
-        failing: &[0, 2],
-        script: &[
-            (0, Must("a")),
-            (1, Skip("b")),
-            (2, Skip("b")),
-            (2, Skip("c")),
-            (19, Close),
-        ],
-        ..Case::DEFAULT
-    };
-    let (_, end) = play(&case, handle, queue).await;
-    assert_eq!(
-        end,
-        (
-            30,
-            Drain {
-                failed: 1,
-                unfinished: 0
-            }
-        )
-    );
-    let mut lines = std::mem::take(&mut *recorder.0.lock().unwrap());
-    // Each change is followed by a depth; a repeated one says nothing new.
-    lines.dedup();
-    assert_eq!(
-        lines,
-        [
-            "enqueued a MustRun",
-            "depth 1+0",
-            "started a #1 after 0ns",
-            "depth 0+0",
-            "enqueued b Skippable",
-            "depth 1+0",
-            "merged b Skippable",
-            "depth 1+0",
-            "enqueued c Skippable",
-            "depth 2+0",
-            "failed a in 10ms, again in Some(5ms)",
-            "depth 2+1",
-            "started b #1 after 9ms",
-            "depth 1+1",
-            "depth 2+0",
-            "succeeded b in 10ms",
-            "skipped c",
-            "depth 1+0",
-            "started a #2 after 20ms",
-            "depth 0+0",
-            "failed a in 10ms, again in None",
-            "depth 0+0",
-        ]
-    );
 }
