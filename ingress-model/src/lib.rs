@@ -30,7 +30,9 @@ pub mod object;
 pub mod options;
 pub mod outcome;
 pub mod plan;
+mod scalar;
 pub mod snapshot;
+mod spelling;
 pub mod value;
 
 pub use config::GlobalConfig;

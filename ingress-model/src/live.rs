@@ -81,7 +81,7 @@ pub struct Endpoint {
 }
 
 /// How peers are picked (`load-balance`).
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum LoadBalance {
     /// One after the other.
     RoundRobin,

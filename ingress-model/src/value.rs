@@ -18,6 +18,43 @@ pub enum ValueError {
     /// Text that is too long.
     #[error("{0} bytes are too many (at most {1})")]
     Length(usize, usize),
+    /// Nothing where something has to stand.
+    #[error("it is empty")]
+    Empty,
+    /// Not a boolean.
+    #[error("{0:?} is not a boolean: true or false")]
+    Boolean(String),
+    /// Not a whole number.
+    #[error("{0:?} is not a whole number")]
+    Integer(String),
+    /// A number outside of what makes sense.
+    #[error("{0} is not between {1} and {2}")]
+    Range(i64, i64, i64),
+    /// Not a time such as `90s`.
+    #[error("{0:?} is not a time: whole seconds, or numbers with the units s, m, h, d and w")]
+    Time(String),
+    /// Not one of the words that may stand there.
+    #[error("{0:?} is not one of {1}")]
+    Word(String, String),
+    /// A character that may not stand there.
+    #[error("{0:?} may not stand in it: only {1} may")]
+    Character(char, &'static str),
+    /// Not an address or a network.
+    #[error("{0:?} is neither an address nor a network such as 10.0.0.0/8")]
+    Network(String),
+    /// Not the name of an object.
+    #[error("{0:?} is not of the form namespace/name")]
+    ObjectName(String),
+    /// Text that breaks a rule of its own.
+    #[error("{0}")]
+    Rule(&'static str),
+}
+
+impl ValueError {
+    /// As much of a text as an error should repeat.
+    pub(crate) fn excerpt(text: &str) -> String {
+        text.chars().take(64).collect()
+    }
 }
 
 /// Whole seconds.
@@ -42,7 +79,7 @@ impl Size {
     /// # Errors
     /// When the text is anything else than digits and a unit, or would overflow 63 bits.
     pub fn parse(text: &str) -> Result<Self, ValueError> {
-        let fault = || ValueError::Size(text.chars().take(64).collect());
+        let fault = || ValueError::Size(ValueError::excerpt(text));
         let digits = text.trim_end_matches(['k', 'K', 'm', 'M', 'g', 'G']);
         if text.len() - digits.len() > 1
             || digits.is_empty()

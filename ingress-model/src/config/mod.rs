@@ -4,18 +4,27 @@
 //! blocks show (part of the layout: a change reloads), [`Policy`] is what the rules themselves ask: fall-backs of
 //! annotations and what is allowed at all.
 
-use std::sync::Arc;
+mod keys;
+mod render;
+
+use std::{collections::BTreeMap, sync::Arc};
 
 use ipnet::IpNet;
+use k8s_openapi::api::core::v1::ConfigMap;
 use serde::Serialize;
 
-use k8s_openapi::api::core::v1::ConfigMap;
-
 use crate::{
-    diagnostic::Diagnostic,
-    layout::{HttpVersion, ProxySettings},
+    annotation::{Status, proxy},
+    diagnostic::{Diagnostic, Reason, Severity},
+    layout::ProxySettings,
     live::LoadBalance,
-    value::{Literal, Seconds, Size, Snippet, Template},
+    object::{ObjectKind, ObjectName, ObjectRef},
+    value::{Literal, Template},
+};
+
+pub use self::{
+    keys::{Context, KeyInfo, config_keys_markdown, find_key, keys},
+    render::RenderConfig,
 };
 
 /// Everything that the ConfigMap sets.
@@ -32,8 +41,99 @@ impl GlobalConfig {
     /// everything else is taken.
     #[must_use]
     pub fn parse(config_map: &ConfigMap, diagnostics: &mut Vec<Diagnostic>) -> Self {
-        let _ = (config_map, diagnostics);
-        Self::default()
+        let empty = BTreeMap::new();
+        let data = config_map.data.as_ref().unwrap_or(&empty);
+        let mut report = Report {
+            about: ObjectRef::new(
+                ObjectKind::ConfigMap,
+                ObjectName::new(
+                    config_map.metadata.namespace.as_deref().unwrap_or_default(),
+                    config_map.metadata.name.as_deref().unwrap_or_default(),
+                ),
+            ),
+            diagnostics,
+        };
+        let mut entries: BTreeMap<&str, (&str, &str)> = BTreeMap::new();
+        for (written, value) in data {
+            let Some(key) = find_key(written) else {
+                let hint = keys::suggestion(written)
+                    .map(|name| format!("; did you mean {name}?"))
+                    .unwrap_or_default();
+                let message = format!("there is no such key{hint}");
+                report.tell(written, Reason::UnknownConfigKey, message);
+                continue;
+            };
+            if key.status == Status::NotYet {
+                let message = "has no effect: this version does not act on it yet".into();
+                report.tell(written, Reason::UnsupportedConfigKey, message);
+            }
+            // The key as documented wins over one in another case.
+            if !data.contains_key(key.name) || written == key.name {
+                entries.insert(key.name, (written, value));
+            }
+        }
+        let mut draft = Draft::default();
+        for key in keys() {
+            let Some((written, value)) = entries.get(key.name) else {
+                continue;
+            };
+            if let Err(error) = key.set(&mut draft, value.trim()) {
+                let message = format!("{error}; the default holds (it takes: {})", key.value);
+                report.tell(written, Reason::InvalidConfigKey, message);
+            }
+        }
+        draft.finish(&mut report)
+    }
+}
+
+/// The settings while keys are read.
+#[derive(Default)]
+struct Draft {
+    render: RenderConfig,
+    policy: Policy,
+}
+
+impl Draft {
+    /// Settles what depends on several keys.
+    fn finish(mut self, report: &mut Report<'_>) -> GlobalConfig {
+        let defaults = RenderConfig::default().proxy;
+        let proxy = &mut self.render.proxy;
+        if let Err(error) = proxy::check_buffers(proxy, &ProxySettings::default()) {
+            let message = format!("{error}; the defaults hold for all four keys of proxy buffers");
+            report.tell("proxy-buffer-size", Reason::InvalidConfigKey, message);
+            proxy.buffer_size = defaults.buffer_size;
+            proxy.buffers_number = defaults.buffers_number;
+            proxy.busy_buffers_size = defaults.busy_buffers_size;
+            proxy.max_temp_file_size = defaults.max_temp_file_size;
+        }
+        if let Some(words) = &mut proxy.next_upstream {
+            let known = words.iter().any(|word| word.as_str() == "non_idempotent");
+            if self.policy.retry_non_idempotent && !known {
+                words.push(Literal::constant("non_idempotent"));
+            }
+        }
+        let policy = &self.policy;
+        let redirect =
+            proxy::redirect_arguments(&policy.proxy_redirect_from, &policy.proxy_redirect_to);
+        proxy.redirect = redirect.or(defaults.redirect);
+        GlobalConfig {
+            render: Arc::new(self.render),
+            policy: self.policy,
+        }
+    }
+}
+
+/// Where faults of the ConfigMap go.
+struct Report<'a> {
+    about: ObjectRef,
+    diagnostics: &'a mut Vec<Diagnostic>,
+}
+
+impl Report<'_> {
+    fn tell(&mut self, key: &str, reason: Reason, message: String) {
+        let about = self.about.clone();
+        self.diagnostics
+            .push(Diagnostic::new(about, Severity::Warning, reason, message).with_key(key));
     }
 }
 
@@ -77,6 +177,24 @@ pub struct Policy {
     pub service_upstream: bool,
     /// `load-balance`: fall-back of the annotation.
     pub load_balance: Option<LoadBalance>,
+    /// `retry-non-idempotent`: retries include requests that may not be repeated.
+    pub retry_non_idempotent: bool,
+    /// `proxy-redirect-from`: fall-back of the annotation.
+    pub proxy_redirect_from: Template,
+    /// `proxy-redirect-to`: fall-back of the annotation.
+    pub proxy_redirect_to: Template,
+    /// `limit-rate`, in kilobytes a second: fall-back of the annotation.
+    pub limit_rate: u32,
+    /// `limit-rate-after`, in kilobytes: fall-back of the annotation.
+    pub limit_rate_after: u32,
+    /// `whitelist-source-range`: fall-back of the annotation.
+    pub allowlist_source_range: Vec<IpNet>,
+    /// `denylist-source-range`: fall-back of the annotation.
+    pub denylist_source_range: Vec<IpNet>,
+    /// `no-auth-locations`: path prefixes without authentication.
+    pub no_auth_locations: Vec<String>,
+    /// `global-allowed-response-headers`: headers that `custom-headers` may set.
+    pub allowed_response_headers: Vec<Literal>,
 }
 
 impl Default for Policy {
@@ -94,246 +212,167 @@ impl Default for Policy {
             use_port_in_redirects: false,
             service_upstream: false,
             load_balance: None,
+            retry_non_idempotent: false,
+            proxy_redirect_from: Template::constant("off"),
+            proxy_redirect_to: Template::constant("off"),
+            limit_rate: 0,
+            limit_rate_after: 0,
+            allowlist_source_range: Vec::new(),
+            denylist_source_range: Vec::new(),
+            no_auth_locations: vec!["/.well-known/acme-challenge".into()],
+            allowed_response_headers: Vec::new(),
         }
     }
 }
 
-/// Keys that the configuration files show. `None` is "NGINX's or the controller's own default". Each field is named
-/// after its key; the directive is the NGINX directive of the same meaning.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "they are switches of the ConfigMap, each of its own"
-)]
-pub struct RenderConfig {
-    // main and events
-    /// `worker-processes`; `None`: as many as there are CPUs for the controller.
-    pub worker_processes: Option<u32>,
-    /// `worker-shutdown-timeout`, in seconds.
-    pub worker_shutdown_timeout: Seconds,
-    /// `max-worker-connections`.
-    pub max_worker_connections: u32,
-    /// `max-worker-open-files`; `None`: from the process's limit.
-    pub max_worker_open_files: Option<u32>,
-    /// `enable-multi-accept`.
-    pub enable_multi_accept: bool,
-    /// `main-snippet`.
-    pub main_snippet: Option<Snippet>,
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    // listening
-    /// `bind-address`: addresses to listen on; none: all.
-    pub bind_address: Vec<std::net::IpAddr>,
-    /// `reuse-port`.
-    pub reuse_port: bool,
-    /// `disable-ipv6`.
-    pub disable_ipv6: bool,
-    /// `use-http2`.
-    pub use_http2: bool,
-    /// `use-proxy-protocol`.
-    pub use_proxy_protocol: bool,
+    fn parse(data: &[(&str, &str)]) -> (GlobalConfig, Vec<String>) {
+        let config_map = ConfigMap {
+            data: Some(
+                data.iter()
+                    .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+                    .collect(),
+            ),
+            ..ConfigMap::default()
+        };
+        let mut diagnostics = Vec::new();
+        let config = GlobalConfig::parse(&config_map, &mut diagnostics);
+        let faults = diagnostics.iter().map(ToString::to_string).collect();
+        (config, faults)
+    }
 
-    // client side
-    /// `keep-alive` (NGINX docs: `keepalive_timeout`).
-    pub keep_alive: Seconds,
-    /// `keep-alive-requests`.
-    pub keep_alive_requests: u32,
-    /// `client-header-buffer-size`.
-    pub client_header_buffer_size: Size,
-    /// `client-header-timeout`.
-    pub client_header_timeout: Seconds,
-    /// `large-client-header-buffers`: how many, and how large.
-    pub large_client_header_buffers: (u32, Size),
-    /// `client-body-buffer-size`.
-    pub client_body_buffer_size: Size,
-    /// `client-body-timeout`.
-    pub client_body_timeout: Seconds,
-    /// `proxy-body-size` (NGINX docs: `client_max_body_size`).
-    pub proxy_body_size: Size,
-    /// `http2-max-concurrent-streams`.
-    pub http2_max_concurrent_streams: u32,
-    /// `enable-underscores-in-headers`.
-    pub enable_underscores_in_headers: bool,
-    /// `ignore-invalid-headers`.
-    pub ignore_invalid_headers: bool,
-    /// `server-tokens`.
-    pub server_tokens: bool,
-
-    // who the client is
-    /// `use-forwarded-headers`.
-    pub use_forwarded_headers: bool,
-    /// `compute-full-forwarded-for`.
-    pub compute_full_forwarded_for: bool,
-    /// `enable-real-ip`.
-    pub enable_real_ip: bool,
-    /// `forwarded-for-header`: a header's name.
-    pub forwarded_for_header: Literal,
-    /// `proxy-real-ip-cidr`.
-    pub proxy_real_ip_cidr: Vec<IpNet>,
-    /// `generate-request-id`.
-    pub generate_request_id: bool,
-
-    // TLS
-    /// `ssl-protocols`, each a word that NGINX knows.
-    pub ssl_protocols: Vec<Literal>,
-    /// `ssl-ciphers`; `None`: OpenSSL's default.
-    pub ssl_ciphers: Option<Literal>,
-    /// `ssl-ecdh-curve`.
-    pub ssl_ecdh_curve: Literal,
-    /// `ssl-session-cache`.
-    pub ssl_session_cache: bool,
-    /// `ssl-session-cache-size`.
-    pub ssl_session_cache_size: Size,
-    /// `ssl-session-timeout`.
-    pub ssl_session_timeout: Seconds,
-    /// `ssl-session-tickets`.
-    pub ssl_session_tickets: bool,
-    /// `ssl-buffer-size`.
-    pub ssl_buffer_size: Size,
-    /// `ssl-early-data`.
-    pub ssl_early_data: bool,
-    /// `ssl-reject-handshake`.
-    pub ssl_reject_handshake: bool,
-    /// `http-redirect-code`.
-    pub http_redirect_code: u16,
-    /// `hsts`.
-    pub hsts: bool,
-    /// `hsts-max-age`.
-    pub hsts_max_age: Seconds,
-    /// `hsts-include-subdomains`.
-    pub hsts_include_subdomains: bool,
-    /// `hsts-preload`.
-    pub hsts_preload: bool,
-
-    // upstream side
-    /// `proxy-*` keys that are fall-backs of annotations; `busy_buffers_size` alone may be unset.
-    pub proxy: ProxySettings,
-    /// `upstream-keepalive-connections`; 0: none are kept.
-    pub upstream_keepalive_connections: u32,
-    /// `upstream-keepalive-requests`.
-    pub upstream_keepalive_requests: u32,
-    /// `upstream-keepalive-time`.
-    pub upstream_keepalive_time: Seconds,
-    /// `upstream-keepalive-timeout`.
-    pub upstream_keepalive_timeout: Seconds,
-
-    // logs
-    /// `access-log-path` or `http-access-log-path`; `None`: the controller's log directory.
-    pub access_log_path: Option<Literal>,
-    /// `disable-access-log` or `disable-http-access-log`.
-    pub disable_access_log: bool,
-    /// `error-log-path`; `None`: the controller's log directory.
-    pub error_log_path: Option<Literal>,
-    /// `error-log-level`: a word that NGINX knows.
-    pub error_log_level: Literal,
-    /// `log-format-upstream`.
-    pub log_format_upstream: Template,
-
-    // raw configuration
-    /// `http-snippet`.
-    pub http_snippet: Option<Snippet>,
-    /// `server-snippet`.
-    pub server_snippet: Option<Snippet>,
-    /// `location-snippet`.
-    pub location_snippet: Option<Snippet>,
-    /// `stream-snippet`.
-    pub stream_snippet: Option<Snippet>,
-}
-
-/// The format of an access log line unless `log-format-upstream` says otherwise; existing log pipelines read it.
-const LOG_FORMAT_UPSTREAM: &str = concat!(
-    r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "#,
-    r#""$http_user_agent" $request_length $request_time [$proxy_upstream_name] "#,
-    "[$proxy_alternative_upstream_name] $upstream_addr $upstream_response_length $upstream_response_time ",
-    "$upstream_status $req_id",
-);
-
-/// TLS 1.2 suites with forward secrecy and authenticated encryption.
-const SSL_CIPHERS: &str = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:\
-    ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305:\
-    DHE-RSA-AES256-GCM-SHA384:DHE-RSA-AES128-GCM-SHA256";
-
-impl Default for RenderConfig {
-    /// The defaults of the keys.
-    fn default() -> Self {
-        Self {
-            worker_processes: None,
-            worker_shutdown_timeout: Seconds(240),
-            max_worker_connections: 16_384,
-            max_worker_open_files: None,
-            enable_multi_accept: true,
-            main_snippet: None,
-            bind_address: Vec::new(),
-            reuse_port: true,
-            disable_ipv6: false,
-            use_http2: true,
-            use_proxy_protocol: false,
-            keep_alive: Seconds(75),
-            keep_alive_requests: 1_000,
-            client_header_buffer_size: Size::kib(1),
-            client_header_timeout: Seconds(60),
-            large_client_header_buffers: (4, Size::kib(8)),
-            client_body_buffer_size: Size::kib(8),
-            client_body_timeout: Seconds(60),
-            proxy_body_size: Size::mib(1),
-            http2_max_concurrent_streams: 128,
-            enable_underscores_in_headers: false,
-            ignore_invalid_headers: true,
-            server_tokens: false,
-            use_forwarded_headers: false,
-            compute_full_forwarded_for: false,
-            enable_real_ip: false,
-            forwarded_for_header: Literal::constant("X-Forwarded-For"),
-            proxy_real_ip_cidr: vec![IpNet::V4(ipnet::Ipv4Net::default())],
-            generate_request_id: true,
-            ssl_protocols: vec![Literal::constant("TLSv1.2"), Literal::constant("TLSv1.3")],
-            ssl_ciphers: Some(Literal::constant(SSL_CIPHERS)),
-            ssl_ecdh_curve: Literal::constant("auto"),
-            ssl_session_cache: true,
-            ssl_session_cache_size: Size::mib(10),
-            ssl_session_timeout: Seconds(600),
-            ssl_session_tickets: false,
-            ssl_buffer_size: Size::kib(4),
-            ssl_early_data: false,
-            ssl_reject_handshake: false,
-            http_redirect_code: 308,
-            hsts: true,
-            hsts_max_age: Seconds(31_536_000),
-            hsts_include_subdomains: true,
-            hsts_preload: false,
-            proxy: ProxySettings {
-                connect_timeout: Some(Seconds(5)),
-                send_timeout: Some(Seconds(60)),
-                read_timeout: Some(Seconds(60)),
-                buffering: Some(false),
-                request_buffering: Some(true),
-                buffer_size: Some(Size::kib(4)),
-                buffers_number: Some(4),
-                busy_buffers_size: None,
-                max_temp_file_size: Some(Size::mib(1024)),
-                http_version: Some(HttpVersion::Http11),
-                next_upstream: Some(vec![
-                    Literal::constant("error"),
-                    Literal::constant("timeout"),
-                ]),
-                next_upstream_timeout: Some(Seconds(0)),
-                next_upstream_tries: Some(3),
-                cookie_domain: Some(vec![Template::constant("off")]),
-                cookie_path: Some(vec![Template::constant("off")]),
-                redirect: Some(vec![Template::constant("off")]),
-            },
-            upstream_keepalive_connections: 320,
-            upstream_keepalive_requests: 10_000,
-            upstream_keepalive_time: Seconds(3_600),
-            upstream_keepalive_timeout: Seconds(60),
-            access_log_path: None,
-            disable_access_log: false,
-            error_log_path: None,
-            error_log_level: Literal::constant("notice"),
-            log_format_upstream: Template::constant(LOG_FORMAT_UPSTREAM),
-            http_snippet: None,
-            server_snippet: None,
-            location_snippet: None,
-            stream_snippet: None,
+    /// Keys that mean something only together with another one.
+    fn companions(name: &str) -> &'static [(&'static str, &'static str)] {
+        match name {
+            "proxy-redirect-to" => &[("proxy-redirect-from", "http://inner.test/")],
+            _ => &[],
         }
+    }
+
+    #[test]
+    fn every_supported_key_changes_the_configuration() {
+        for key in keys().filter(|key| key.status == Status::Supported) {
+            let (base, _) = parse(companions(key.name));
+            let mut all = companions(key.name).to_vec();
+            all.push((key.name, key.example));
+            let (config, faults) = parse(&all);
+            assert_eq!(faults, [""; 0], "{}", key.name);
+            assert_ne!(config, base, "{}", key.name);
+            if config.render != base.render {
+                assert_ne!(
+                    base.render.changed_keys(&config.render),
+                    [""; 0],
+                    "{}",
+                    key.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_bad_value_is_reported_and_the_default_holds() {
+        let (default, _) = parse(&[]);
+        for key in keys() {
+            let Some(bad) = key.bad.filter(|_| key.is_read()) else {
+                continue;
+            };
+            let expected = 1 + usize::from(key.status == Status::NotYet);
+            let (config, faults) = parse(&[(key.name, bad)]);
+            assert_eq!(faults.len(), expected, "{}: {faults:?}", key.name);
+            assert_eq!(config, default, "{}", key.name);
+        }
+    }
+
+    #[test]
+    fn one_bad_value_leaves_the_others_alone() {
+        let (config, faults) =
+            parse(&[("keep-alive", "long"), ("hsts", "false"), ("no-such", "1")]);
+        assert!(!config.render.hsts);
+        assert_eq!(config.render.keep_alive, RenderConfig::default().keep_alive);
+        assert_eq!(faults.len(), 2);
+    }
+
+    #[test]
+    fn names_are_found_in_any_case_and_guessed() {
+        let (config, faults) = parse(&[("Keep-Alive", "10"), ("keep-alive", "20")]);
+        assert_eq!(config.render.keep_alive.0, 20);
+        assert_eq!(faults, [""; 0]);
+        let (config, _) = parse(&[("Keep-Alive", "10")]);
+        assert_eq!(config.render.keep_alive.0, 10);
+        let (_, faults) = parse(&[("keepalive", "10")]);
+        assert!(
+            faults.concat().contains("did you mean keep-alive?"),
+            "{faults:?}"
+        );
+    }
+
+    #[test]
+    fn numbers_and_booleans_are_those_of_ingress_nginx() {
+        let (config, faults) = parse(&[
+            ("keep-alive", "0x10"),
+            ("client-body-timeout", "010"),
+            ("max-worker-connections", ""),
+            ("hsts", ""),
+            ("enable-real-ip", "T\n"),
+        ]);
+        assert_eq!(faults, [""; 0]);
+        assert_eq!(config.render.keep_alive.0, 16);
+        assert_eq!(config.render.client_body_timeout.0, 8);
+        assert_eq!(config.render.max_worker_connections, 0);
+        assert!(!config.render.hsts);
+        assert!(config.render.enable_real_ip);
+    }
+
+    #[test]
+    fn a_general_key_yields_to_a_special_one() {
+        let (config, _) = parse(&[
+            ("access-log-path", "/tmp/a.log"),
+            ("stream-access-log-path", "/tmp/s.log"),
+            ("disable-http-access-log", "true"),
+            ("bind-address", "192.0.2.1"),
+            ("bind-address-ipv6", "2001:db8::1"),
+        ]);
+        let path = |path: &Option<Literal>| path.as_ref().unwrap().as_str().to_owned();
+        assert_eq!(path(&config.render.access_log_path), "/tmp/a.log");
+        assert_eq!(path(&config.render.stream_access_log_path), "/tmp/s.log");
+        assert!(config.render.disable_access_log);
+        assert!(!config.render.disable_stream_access_log);
+        assert_eq!(config.render.bind_address.len(), 2);
+    }
+
+    #[test]
+    fn contradicting_buffers_fall_back_together() {
+        let (config, faults) = parse(&[
+            ("proxy-busy-buffers-size", "1m"),
+            ("proxy-buffers-number", "8"),
+        ]);
+        assert_eq!(config, GlobalConfig::default());
+        assert_eq!(faults.len(), 1);
+    }
+
+    #[test]
+    fn replacements_and_retries_are_settled_together() {
+        let words = |words: &Option<Vec<Template>>| -> Vec<String> {
+            words
+                .iter()
+                .flatten()
+                .map(|word| word.as_str().to_owned())
+                .collect()
+        };
+        let (config, _) = parse(&[
+            ("proxy-redirect-from", "http://a/"),
+            ("proxy-redirect-to", "http://b/"),
+        ]);
+        assert_eq!(
+            words(&config.render.proxy.redirect),
+            ["http://a/", "http://b/"]
+        );
+        let (config, _) = parse(&[("proxy-redirect-from", "http://a/")]);
+        assert_eq!(words(&config.render.proxy.redirect), ["off"]);
+        let (config, _) = parse(&[("retry-non-idempotent", "true")]);
+        assert_eq!(config.render.proxy.next_upstream.as_ref().unwrap().len(), 3);
     }
 }

@@ -1,0 +1,178 @@
+//! How backends are balanced.
+
+use crate::{
+    config::Risk,
+    live::{HashBy, LoadBalance},
+    scalar,
+};
+
+use super::{
+    grammar::VARIABLES,
+    reader::Reader,
+    registry::{ANNOTATION, AnnotationInfo, Effect, Misuse, Scope},
+};
+
+/// What can be set.
+pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
+    AnnotationInfo {
+        name: "load-balance",
+        value: "`round_robin` or `ewma`",
+        default: "round_robin",
+        config_key: Some("load-balance"),
+        scope: Scope::Backend,
+        effect: Effect::Dynamic,
+        misuse: Misuse::Refuse,
+        example: "ewma",
+        doc: "How endpoints are picked. The names `chash`, `chashsubset`, `sticky_balanced` and `sticky_persistent` are understood too; they need the annotations of hashing or affinity.",
+        ..ANNOTATION
+    },
+    AnnotationInfo {
+        name: "upstream-hash-by",
+        value: "letters, digits and `-_${}`",
+        default: "none",
+        scope: Scope::Backend,
+        risk: Risk::High,
+        effect: Effect::Dynamic,
+        misuse: Misuse::Refuse,
+        example: "$request_uri",
+        doc: "Picks the endpoint by the hash of this text.",
+        ..ANNOTATION
+    },
+    AnnotationInfo {
+        name: "upstream-hash-by-subset",
+        value: "boolean",
+        default: "false",
+        scope: Scope::Backend,
+        effect: Effect::Dynamic,
+        misuse: Misuse::Refuse,
+        example: "true",
+        doc: "Lets the hash pick a set of endpoints rather than one.",
+        ..ANNOTATION
+    },
+    AnnotationInfo {
+        name: "upstream-hash-by-subset-size",
+        value: "whole number",
+        default: "3",
+        scope: Scope::Backend,
+        effect: Effect::Dynamic,
+        misuse: Misuse::Refuse,
+        example: "2",
+        doc: "How many endpoints such a set has.",
+        ..ANNOTATION
+    },
+    AnnotationInfo {
+        name: "service-upstream",
+        value: "boolean",
+        default: "false",
+        config_key: Some("service-upstream"),
+        scope: Scope::Backend,
+        effect: Effect::Dynamic,
+        example: "true",
+        doc: "Sends to the Service's address rather than to its endpoints.",
+        ..ANNOTATION
+    },
+];
+
+/// `load-balance`. The algorithms that other annotations choose have names too; alone they choose nothing.
+pub(super) const ALGORITHMS: &[(&str, Algorithm)] = &[
+    ("round_robin", Algorithm::Of(LoadBalance::RoundRobin)),
+    ("ewma", Algorithm::Of(LoadBalance::Ewma)),
+    ("chash", Algorithm::Elsewhere("upstream-hash-by")),
+    ("chashsubset", Algorithm::Elsewhere("upstream-hash-by")),
+    ("sticky_balanced", Algorithm::Elsewhere("affinity")),
+    ("sticky_persistent", Algorithm::Elsewhere("affinity")),
+];
+
+/// What a name of an algorithm stands for.
+#[derive(Clone, Copy)]
+pub(super) enum Algorithm {
+    /// It is chosen by the name.
+    Of(LoadBalance),
+    /// It is chosen by that annotation.
+    Elsewhere(&'static str),
+}
+
+pub(super) fn load_balance(reader: &mut Reader<'_>) -> Option<LoadBalance> {
+    let fall_back = reader.policy().load_balance;
+    match reader.word("load-balance", ALGORITHMS) {
+        Some(Algorithm::Of(algorithm)) => Some(algorithm),
+        Some(Algorithm::Elsewhere(annotation)) => {
+            if !reader.has(annotation) {
+                reader.warn(
+                    "load-balance",
+                    format!("has no effect without {annotation}"),
+                );
+            }
+            fall_back
+        }
+        None => fall_back,
+    }
+}
+
+pub(super) fn hash_by(reader: &mut Reader<'_>) -> Option<HashBy> {
+    let key = reader.text("upstream-hash-by", VARIABLES);
+    let subset = reader.boolean("upstream-hash-by-subset").unwrap_or(false);
+    let subset_size = reader.value("upstream-hash-by-subset-size", |text| {
+        scalar::within(scalar::integer(text)?, 0, 10_000)
+    });
+    Some(HashBy {
+        key: key?.split(' ').collect(),
+        subset,
+        subset_size: subset_size.filter(|size| *size > 0).unwrap_or(3),
+    })
+}
+
+pub(super) fn service_upstream(reader: &mut Reader<'_>) -> bool {
+    let fall_back = reader.policy().service_upstream;
+    reader.boolean("service-upstream").unwrap_or(fall_back)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::annotation::testing::{faults, settings};
+
+    #[test]
+    fn algorithms() {
+        let read = |text| Some(settings(&[("load-balance", text)])?.backend.load_balance);
+        assert_eq!(read("ewma"), Some(Some(LoadBalance::Ewma)));
+        assert_eq!(read("round_robin"), Some(Some(LoadBalance::RoundRobin)));
+        assert_eq!(read("chash"), Some(None));
+        assert_eq!(faults(&[("load-balance", "chash")]).len(), 1);
+        assert_eq!(
+            faults(&[("load-balance", "chash"), ("upstream-hash-by", "$host")]).len(),
+            0
+        );
+        assert_eq!(read("EWMA"), None);
+        assert_eq!(read("fastest"), None);
+    }
+
+    #[test]
+    fn hashing() {
+        let read = |annotations: &[_]| settings(annotations)?.backend.hash_by;
+        assert_eq!(
+            read(&[("upstream-hash-by", "$host $request_uri")]),
+            Some(HashBy {
+                key: "$host$request_uri".into(),
+                subset: false,
+                subset_size: 3
+            })
+        );
+        let subset = [
+            ("upstream-hash-by", "${host}x"),
+            ("upstream-hash-by-subset", "true"),
+            ("upstream-hash-by-subset-size", "5"),
+        ];
+        assert_eq!(
+            read(&subset),
+            Some(HashBy {
+                key: "${host}x".into(),
+                subset: true,
+                subset_size: 5
+            })
+        );
+        assert_eq!(read(&[("upstream-hash-by-subset", "true")]), None);
+        assert_eq!(settings(&[("upstream-hash-by", "$host;")]), None);
+        assert_eq!(settings(&[("upstream-hash-by-subset-size", "-1")]), None);
+    }
+}

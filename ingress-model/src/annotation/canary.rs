@@ -1,0 +1,190 @@
+//! Canaries: Ingresses that take a part of another one's requests.
+
+use crate::{config::Risk, live::TrafficShaping, scalar};
+
+use super::{
+    grammar::{PATTERN, PLAIN},
+    reader::Reader,
+    registry::{ANNOTATION, AnnotationInfo, Effect, Scope},
+};
+
+/// What can be set.
+pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
+    AnnotationInfo {
+        name: "canary",
+        value: "boolean",
+        default: "false",
+        scope: Scope::Ingress,
+        effect: Effect::Dynamic,
+        example: "true",
+        doc: "Makes the Ingress a canary: it takes a part of the requests of the Ingress with the same host and path.",
+        ..ANNOTATION
+    },
+    AnnotationInfo {
+        name: "canary-weight",
+        value: "whole number",
+        default: "0",
+        scope: Scope::Ingress,
+        effect: Effect::Dynamic,
+        example: "30",
+        doc: "Share of the requests that the canary gets, out of `canary-weight-total`.",
+        ..ANNOTATION
+    },
+    AnnotationInfo {
+        name: "canary-weight-total",
+        value: "whole number",
+        default: "100",
+        scope: Scope::Ingress,
+        effect: Effect::Dynamic,
+        example: "1000",
+        doc: "What the weight is a share of.",
+        ..ANNOTATION
+    },
+    AnnotationInfo {
+        name: "canary-by-header",
+        value: "plain characters",
+        default: "none",
+        scope: Scope::Ingress,
+        risk: Risk::Medium,
+        effect: Effect::Dynamic,
+        example: "X-Canary",
+        doc: "Header that decides: `always` goes to the canary, `never` does not.",
+        ..ANNOTATION
+    },
+    AnnotationInfo {
+        name: "canary-by-header-value",
+        value: "plain characters",
+        default: "none",
+        scope: Scope::Ingress,
+        risk: Risk::Medium,
+        effect: Effect::Dynamic,
+        example: "beta",
+        doc: "Value of that header which goes to the canary, instead of `always`.",
+        ..ANNOTATION
+    },
+    AnnotationInfo {
+        name: "canary-by-header-pattern",
+        value: "regular expression",
+        default: "none",
+        scope: Scope::Ingress,
+        risk: Risk::Medium,
+        effect: Effect::Dynamic,
+        example: "(de|fr)",
+        doc: "Regular expression for that header, unless a value is given.",
+        ..ANNOTATION
+    },
+    AnnotationInfo {
+        name: "canary-by-cookie",
+        value: "plain characters",
+        default: "none",
+        scope: Scope::Ingress,
+        risk: Risk::Medium,
+        effect: Effect::Dynamic,
+        example: "canary",
+        doc: "Cookie that decides: `always` goes to the canary, `never` does not.",
+        ..ANNOTATION
+    },
+];
+
+const SETTINGS: [&str; 5] = [
+    "canary-weight",
+    "canary-by-header",
+    "canary-by-header-value",
+    "canary-by-header-pattern",
+    "canary-by-cookie",
+];
+
+/// Which requests the canary gets; `None`: the Ingress is not one.
+pub(super) fn read(reader: &mut Reader<'_>) -> Option<TrafficShaping> {
+    if !reader.boolean("canary").unwrap_or(false) {
+        for name in SETTINGS {
+            if reader.has(name) {
+                reader.warn(
+                    name,
+                    "has no effect without canary: \"true\"; the Ingress is served as an ordinary one".into(),
+                );
+            }
+        }
+        return None;
+    }
+    let text = |reader: &mut Reader<'_>, name, grammar| {
+        reader
+            .text(name, grammar)
+            .map(str::to_owned)
+            .unwrap_or_default()
+    };
+    Some(TrafficShaping {
+        weight: number(reader, "canary-weight").unwrap_or(0),
+        weight_total: number(reader, "canary-weight-total")
+            .unwrap_or(100)
+            .max(100),
+        header: text(reader, "canary-by-header", PLAIN),
+        header_value: text(reader, "canary-by-header-value", PLAIN),
+        header_pattern: text(reader, "canary-by-header-pattern", PATTERN),
+        cookie: text(reader, "canary-by-cookie", PLAIN),
+    })
+}
+
+fn number(reader: &mut Reader<'_>, name: &str) -> Option<u32> {
+    reader.value(name, |text| {
+        scalar::within(scalar::integer(text)?, 0, 1_000_000_000)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::annotation::testing::{faults, settings};
+
+    #[test]
+    fn who_gets_the_canary() {
+        let annotations = [
+            ("canary", "true"),
+            ("canary-weight", "30"),
+            ("canary-weight-total", "1000"),
+            ("canary-by-header", "X-Canary"),
+            ("canary-by-header-value", "beta"),
+            ("canary-by-header-pattern", "^b.*"),
+            ("canary-by-cookie", "canary"),
+        ];
+        let want = TrafficShaping {
+            weight: 30,
+            weight_total: 1000,
+            header: "X-Canary".into(),
+            header_value: "beta".into(),
+            header_pattern: "^b.*".into(),
+            cookie: "canary".into(),
+        };
+        assert_eq!(settings(&annotations).unwrap().canary, Some(want));
+        assert_eq!(faults(&annotations).len(), 0);
+    }
+
+    #[test]
+    fn settings_without_the_switch_are_reported() {
+        for switch in ["false", "yes"] {
+            let annotations = [("canary", switch), ("canary-weight", "30")];
+            assert_eq!(settings(&annotations).unwrap().canary, None);
+            assert!(
+                faults(&annotations)
+                    .iter()
+                    .any(|fault| fault.contains("canary-weight"))
+            );
+        }
+    }
+
+    #[test]
+    fn misused_settings_fall_back() {
+        let bad = [
+            ("canary", "true"),
+            ("canary-weight", "-1"),
+            ("canary-weight-total", "50"),
+            ("canary-by-header", "a;b"),
+        ];
+        let want = TrafficShaping {
+            weight_total: 100,
+            ..TrafficShaping::default()
+        };
+        assert_eq!(settings(&bad).unwrap().canary, Some(want));
+        assert_eq!(faults(&bad).len(), 2);
+    }
+}

@@ -1,0 +1,50 @@
+//! ModSecurity, the web application firewall.
+
+use crate::config::Risk;
+
+use super::registry::{ANNOTATION, AnnotationInfo, Status};
+
+/// What can be set.
+pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
+    AnnotationInfo {
+        name: "enable-modsecurity",
+        value: "boolean",
+        default: "as the ConfigMap has it",
+        config_key: Some("enable-modsecurity"),
+        status: Status::NotYet,
+        example: "true",
+        doc: "Whether ModSecurity looks at requests.",
+        ..ANNOTATION
+    },
+    AnnotationInfo {
+        name: "enable-owasp-core-rules",
+        value: "boolean",
+        default: "false",
+        config_key: Some("enable-owasp-modsecurity-crs"),
+        status: Status::NotYet,
+        example: "true",
+        doc: "Whether ModSecurity has the OWASP core rule set.",
+        ..ANNOTATION
+    },
+    AnnotationInfo {
+        name: "modsecurity-transaction-id",
+        value: "letters, digits and `-_${}`",
+        default: "none",
+        risk: Risk::High,
+        status: Status::NotYet,
+        example: "$request_id",
+        doc: "Identity of a request in ModSecurity's log.",
+        ..ANNOTATION
+    },
+    AnnotationInfo {
+        name: "modsecurity-snippet",
+        value: "raw configuration",
+        default: "none",
+        config_key: Some("modsecurity-snippet"),
+        risk: Risk::Critical,
+        status: Status::NotYet,
+        example: "SecRuleEngine On",
+        doc: "Rules for ModSecurity, instead of its file of rules.",
+        ..ANNOTATION
+    },
+];

@@ -1,0 +1,339 @@
+//! Typed access to the annotations of one Ingress. Whatever cannot be used is reported here, by the rule that the
+//! registry has for the annotation.
+
+use std::{collections::BTreeMap, fmt::Display};
+
+use k8s_openapi::api::networking::v1::Ingress;
+
+use crate::{
+    config::{GlobalConfig, Policy},
+    diagnostic::{Diagnostic, Reason, Severity},
+    object::{ObjectKind, ObjectName, ObjectRef},
+    options::Options,
+    scalar,
+    value::{Literal, Seconds, Size, Snippet, Template, ValueError},
+};
+
+use super::{
+    grammar::Grammar,
+    registry::{self, AnnotationInfo, Misuse, Scope, Status},
+};
+
+/// The prefix that annotations have unless `--annotations-prefix` says otherwise.
+const USUAL_PREFIX: &str = "nginx.ingress.kubernetes.io";
+
+/// Reads the annotations of one Ingress.
+pub(super) struct Reader<'a> {
+    pub(super) config: &'a GlobalConfig,
+    ingress: ObjectRef,
+    validation: bool,
+    /// By name, without prefix.
+    present: BTreeMap<&'a str, Entry<'a>>,
+    diagnostics: &'a mut Vec<Diagnostic>,
+    denied: Option<String>,
+    refused: bool,
+}
+
+/// An annotation as written.
+#[derive(Clone, Copy)]
+pub(super) struct Entry<'a> {
+    key: &'a str,
+    pub(super) value: &'a str,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(
+        ingress: &'a Ingress,
+        options: &'a Options,
+        config: &'a GlobalConfig,
+        diagnostics: &'a mut Vec<Diagnostic>,
+    ) -> Self {
+        let name = ObjectName::new(
+            ingress.metadata.namespace.as_deref().unwrap_or_default(),
+            ingress.metadata.name.as_deref().unwrap_or_default(),
+        );
+        let mut reader = Self {
+            config,
+            ingress: ObjectRef::new(ObjectKind::Ingress, name),
+            validation: options.annotation_validation,
+            present: BTreeMap::new(),
+            diagnostics,
+            denied: None,
+            refused: false,
+        };
+        for (key, value) in ingress.metadata.annotations.iter().flatten() {
+            match key.split_once('/') {
+                Some((prefix, name)) if prefix == options.annotations_prefix => {
+                    reader.admit(name, Entry { key, value });
+                }
+                Some((USUAL_PREFIX, _)) => reader.tell(
+                    key,
+                    Severity::Info,
+                    Reason::UnknownAnnotation,
+                    format!(
+                        "is not read: annotations begin with {}/ here",
+                        options.annotations_prefix
+                    ),
+                ),
+                _ => {}
+            }
+        }
+        reader
+    }
+
+    /// Takes an annotation, if it may be used and this version acts on it.
+    fn admit(&mut self, name: &'a str, entry: Entry<'a>) {
+        let key = entry.key;
+        let policy = self.policy();
+        if let Some(word) = policy
+            .word_blocklist
+            .iter()
+            .find(|word| !word.is_empty() && entry.value.contains(word.as_str()))
+        {
+            let fault = format!(
+                "holds {word:?}, which the administrator does not allow; the Ingress is not served"
+            );
+            self.refuse(key, Reason::RefusedAnnotation, fault);
+            return;
+        }
+        let Some(info) = registry::find(name) else {
+            let hint = registry::suggestion(name)
+                .map(|name| format!("; did you mean {name}?"))
+                .unwrap_or_default();
+            self.tell(
+                key,
+                Severity::Warning,
+                Reason::UnknownAnnotation,
+                format!("there is no such annotation{hint}"),
+            );
+            return;
+        };
+        if name.ends_with("-snippet") && !policy.allow_snippet_annotations {
+            self.tell(
+                key,
+                Severity::Warning,
+                Reason::RefusedAnnotation,
+                "is ignored: snippets are not allowed (ConfigMap key allow-snippet-annotations)"
+                    .into(),
+            );
+            return;
+        }
+        if info.risk > policy.annotations_risk_level {
+            let fault = format!(
+                "has the risk {:?}, but only annotations up to {:?} are allowed (ConfigMap key \
+                 annotations-risk-level); the Ingress is not served",
+                info.risk, policy.annotations_risk_level
+            );
+            self.refuse(key, Reason::RefusedAnnotation, fault);
+            return;
+        }
+        if info.status == Status::NotYet {
+            self.tell(
+                key,
+                Severity::Warning,
+                Reason::UnsupportedAnnotation,
+                "has no effect: this version does not act on it yet".into(),
+            );
+            return;
+        }
+        self.present.insert(name, entry);
+    }
+
+    pub(super) fn policy(&self) -> &'a Policy {
+        &self.config.policy
+    }
+
+    /// The Ingress.
+    pub(super) fn name(&self) -> &ObjectName {
+        &self.ingress.name
+    }
+
+    /// Whether the Ingress must not be served at all.
+    pub(super) fn is_refused(&self) -> bool {
+        self.refused
+    }
+
+    /// Why its locations are closed, if they are.
+    pub(super) fn denied(self) -> Option<String> {
+        self.denied
+    }
+
+    /// The annotation as written, or a former name's; an empty one counts if there is nothing better.
+    pub(super) fn entry(&self, name: &str) -> Option<Entry<'a>> {
+        let info = registry::find(name)?;
+        let names = || std::iter::once(&info.name).chain(info.aliases);
+        let entries = || names().filter_map(|name| self.present.get(name).copied());
+        entries()
+            .find(|entry| !entry.value.trim().is_empty())
+            .or_else(|| entries().next())
+    }
+
+    /// Whether the annotation is there, with whatever value.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.entry(name).is_some()
+    }
+
+    /// What `parse` makes of the trimmed value; what it cannot use is reported and has the registry's consequence.
+    /// An empty value is as good as none.
+    pub(super) fn value<T>(
+        &mut self,
+        name: &str,
+        parse: impl FnOnce(&'a str) -> Result<T, ValueError>,
+    ) -> Option<T> {
+        let entry = self.entry(name)?;
+        let text = entry.value.trim();
+        if text.is_empty() {
+            self.tell(
+                entry.key,
+                Severity::Info,
+                Reason::InvalidAnnotation,
+                "is empty and has no effect".into(),
+            );
+            return None;
+        }
+        match parse(text) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.misused(name, &error);
+                None
+            }
+        }
+    }
+
+    pub(super) fn boolean(&mut self, name: &str) -> Option<bool> {
+        self.value(name, scalar::boolean)
+    }
+
+    /// `on` or `off`.
+    pub(super) fn switch(&mut self, name: &str) -> Option<bool> {
+        self.value(name, scalar::switch)
+    }
+
+    /// A whole number between two others, these included.
+    pub(super) fn number(&mut self, name: &str, low: u32, high: u32) -> Option<u32> {
+        self.value(name, |text| {
+            scalar::within(scalar::integer(text)?, low, high)
+        })
+    }
+
+    /// Whole seconds.
+    pub(super) fn seconds(&mut self, name: &str) -> Option<Seconds> {
+        self.number(name, 0, scalar::LONGEST).map(Seconds)
+    }
+
+    pub(super) fn size(&mut self, name: &str) -> Option<Size> {
+        self.value(name, Size::parse)
+    }
+
+    /// One of the words.
+    pub(super) fn word<T: Copy>(&mut self, name: &str, words: &[(&str, T)]) -> Option<T> {
+        self.value(name, |text| scalar::word(text, words))
+    }
+
+    /// Text of certain characters, if annotations are validated at all; never control characters.
+    pub(super) fn text(&mut self, name: &str, grammar: Grammar) -> Option<&'a str> {
+        let validation = self.validation;
+        self.value(name, |text| {
+            if validation {
+                grammar.check(text)?;
+            }
+            Literal::parse(text).map(|_| text)
+        })
+    }
+
+    /// Such text, without variables.
+    pub(super) fn literal(&mut self, name: &str, grammar: Grammar) -> Option<Literal> {
+        let text = self.text(name, grammar)?;
+        self.value(name, |_| Literal::parse(text))
+    }
+
+    /// Such text, with variables.
+    pub(super) fn template(&mut self, name: &str, grammar: Grammar) -> Option<Template> {
+        let text = self.text(name, grammar)?;
+        self.value(name, |_| Template::parse(text))
+    }
+
+    /// Raw configuration.
+    pub(super) fn snippet(&self, name: &str) -> Option<Snippet> {
+        Snippet::new(self.entry(name)?.value)
+    }
+
+    /// Whether values are checked for the characters that they may have.
+    pub(super) fn validates(&self) -> bool {
+        self.validation
+    }
+
+    /// Reports that the value cannot be used, with the registry's consequence.
+    pub(super) fn misused(&mut self, name: &str, fault: &dyn Display) {
+        if let Some(info) = registry::find(name) {
+            self.misused_as(info, info.misuse, fault);
+        }
+    }
+
+    /// Reports that the value cannot be used and that the fall-back holds.
+    pub(super) fn fall_back(&mut self, name: &str, fault: &dyn Display) {
+        if let Some(info) = registry::find(name) {
+            self.misused_as(info, Misuse::FallBack, fault);
+        }
+    }
+
+    /// Reports something that is served otherwise than its author may think.
+    pub(super) fn warn(&mut self, name: &str, message: String) {
+        if let Some(entry) = self.entry(name) {
+            self.tell(
+                entry.key,
+                Severity::Warning,
+                Reason::InvalidAnnotation,
+                message,
+            );
+        }
+    }
+
+    fn misused_as(&mut self, info: &AnnotationInfo, misuse: Misuse, fault: &dyn Display) {
+        let Some(entry) = self.entry(info.name) else {
+            return;
+        };
+        let key = entry.key;
+        let takes = info.value;
+        match misuse {
+            Misuse::FallBack => self.tell(
+                key,
+                Severity::Warning,
+                Reason::InvalidAnnotation,
+                format!("{fault}; the default holds (it takes: {takes})"),
+            ),
+            Misuse::Deny => {
+                let closed = match info.scope {
+                    Scope::Server => "its hosts are closed",
+                    Scope::Location | Scope::Backend | Scope::Ingress => "its locations are closed",
+                };
+                self.tell(
+                    key,
+                    Severity::Error,
+                    Reason::InvalidAnnotation,
+                    format!("{fault}; {closed} (it takes: {takes})"),
+                );
+                if info.scope != Scope::Server {
+                    self.denied
+                        .get_or_insert_with(|| format!("annotation {key} cannot be used: {fault}"));
+                }
+            }
+            Misuse::Refuse => self.refuse(
+                key,
+                Reason::InvalidAnnotation,
+                format!("{fault}; the Ingress is not served (it takes: {takes})"),
+            ),
+        }
+    }
+
+    fn refuse(&mut self, key: &str, reason: Reason, message: String) {
+        self.refused = true;
+        self.tell(key, Severity::Error, reason, message);
+    }
+
+    fn tell(&mut self, key: &str, severity: Severity, reason: Reason, message: String) {
+        let about = self.ingress.clone();
+        self.diagnostics
+            .push(Diagnostic::new(about, severity, reason, message).with_key(key));
+    }
+}

@@ -1,0 +1,158 @@
+//! Names and TLS of a host's server.
+
+use crate::{
+    config::Risk,
+    host::Host,
+    scalar,
+    value::{Literal, ValueError},
+};
+
+use super::{
+    grammar::CIPHERS,
+    reader::Reader,
+    registry::{ANNOTATION, AnnotationInfo, Misuse, Scope, Status},
+};
+
+/// What can be set.
+pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
+    AnnotationInfo {
+        name: "server-alias",
+        value: "list of names",
+        default: "none",
+        scope: Scope::Server,
+        risk: Risk::High,
+        misuse: Misuse::Refuse,
+        example: "a.test,b.test",
+        doc: "Further names that the host is served under.",
+        ..ANNOTATION
+    },
+    AnnotationInfo {
+        name: "ssl-ciphers",
+        value: "OpenSSL cipher list",
+        default: "as the ConfigMap has it",
+        config_key: Some("ssl-ciphers"),
+        scope: Scope::Server,
+        misuse: Misuse::Refuse,
+        example: "HIGH:!aNULL",
+        doc: "Cipher suites up to TLS 1.2.",
+        ..ANNOTATION
+    },
+    AnnotationInfo {
+        name: "ssl-prefer-server-ciphers",
+        value: "boolean",
+        default: "as the ConfigMap has it",
+        scope: Scope::Server,
+        example: "true",
+        doc: "Whether the server's order of the suites counts.",
+        ..ANNOTATION
+    },
+    AnnotationInfo {
+        name: "ssl-passthrough",
+        value: "boolean",
+        default: "false",
+        scope: Scope::Server,
+        misuse: Misuse::Refuse,
+        example: "true",
+        doc: "Passes TLS through to the endpoints; needs `--enable-ssl-passthrough`.",
+        ..ANNOTATION
+    },
+    AnnotationInfo {
+        name: "http2-push-preload",
+        value: "boolean",
+        default: "false",
+        misuse: Misuse::Refuse,
+        status: Status::NotYet,
+        example: "true",
+        doc: "Turns `Link` headers of responses into HTTP/2 pushes, where NGINX still can.",
+        ..ANNOTATION
+    },
+];
+
+pub(super) fn aliases(reader: &mut Reader<'_>) -> Vec<Host> {
+    let aliases = reader.value("server-alias", |text| {
+        let mut aliases = scalar::items(text)
+            .map(alias)
+            .collect::<Result<Vec<Host>, ValueError>>()?;
+        aliases.sort_unstable();
+        aliases.dedup();
+        Ok(aliases)
+    });
+    aliases.unwrap_or_default()
+}
+
+fn alias(text: &str) -> Result<Host, ValueError> {
+    if text.starts_with('~') {
+        return Err(ValueError::Rule(
+            "regular expressions cannot be aliases: write the names, or *.name",
+        ));
+    }
+    Host::parse(text)
+        .ok()
+        .filter(|host| !host.is_catch_all())
+        .ok_or(ValueError::Rule(
+            "an alias is a DNS name, or *. and a DNS name",
+        ))
+}
+
+pub(super) fn ssl_ciphers(reader: &mut Reader<'_>) -> Option<Literal> {
+    reader.literal("ssl-ciphers", CIPHERS)
+}
+
+pub(super) fn ssl_prefer_server_ciphers(reader: &mut Reader<'_>) -> Option<bool> {
+    reader.boolean("ssl-prefer-server-ciphers")
+}
+
+pub(super) fn ssl_passthrough(reader: &mut Reader<'_>) -> bool {
+    reader.boolean("ssl-passthrough").unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::annotation::testing::settings;
+
+    #[test]
+    fn aliases_are_names() {
+        let read = |text| {
+            let server = settings(&[("server-alias", text)])?.server;
+            Some(
+                server
+                    .aliases
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>(),
+            )
+        };
+        assert_eq!(
+            read("b.test, A.test,,b.test ,*.c.test").unwrap(),
+            ["*.c.test", "a.test", "b.test"]
+        );
+        assert_eq!(read("").unwrap(), [""; 0]);
+        for bad in [
+            "a b",
+            "~^a$",
+            "_",
+            "a.test;",
+            "/a\"; add_header X-Marker 1 always; #",
+        ] {
+            assert_eq!(read(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn ciphers() {
+        let read = |text| {
+            Some(
+                settings(&[("ssl-ciphers", text)])?
+                    .server
+                    .ssl_ciphers?
+                    .as_str()
+                    .to_owned(),
+            )
+        };
+        assert_eq!(
+            read("HIGH:!aNULL:@SECLEVEL=1").unwrap(),
+            "HIGH:!aNULL:@SECLEVEL=1"
+        );
+        assert_eq!(read("ALL;"), None);
+    }
+}

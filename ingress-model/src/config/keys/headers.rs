@@ -1,0 +1,88 @@
+//! Keys of headers.
+
+use crate::annotation::Status;
+
+use super::{
+    Context, KEY, KeyInfo,
+    read::{boolean, header_names, media_type, object_name, optional},
+};
+
+pub(super) const KEYS: &[KeyInfo] = &[
+    KeyInfo {
+        name: "add-headers",
+        value: "`namespace/name`",
+        default: "none",
+        status: Status::NotYet,
+        example: "ingress/headers",
+        bad: Some("headers"),
+        doc: "ConfigMap with headers for every response.",
+        action: render!(add_headers, |text| optional(text, object_name)),
+        ..KEY
+    },
+    KeyInfo {
+        name: "proxy-set-headers",
+        value: "`namespace/name`",
+        default: "none",
+        context: Context::Location,
+        status: Status::NotYet,
+        example: "ingress/headers",
+        bad: Some("headers"),
+        doc: "ConfigMap with headers for every request to endpoints.",
+        action: render!(proxy_set_headers, |text| optional(text, object_name)),
+    },
+    KeyInfo {
+        name: "hide-headers",
+        value: "list of header names",
+        default: "none",
+        status: Status::NotYet,
+        example: "X-Powered-By",
+        bad: Some("a b"),
+        doc: "Headers of endpoints that clients do not see.",
+        action: render!(hide_headers, header_names),
+        ..KEY
+    },
+    KeyInfo {
+        name: "allow-backend-server-header",
+        value: "boolean",
+        default: "false",
+        status: Status::NotYet,
+        example: "true",
+        bad: Some("sure"),
+        doc: "Whether the `Server` header of endpoints is passed on; needs `server-tokens`.",
+        action: render!(allow_backend_server_header, boolean),
+        ..KEY
+    },
+    KeyInfo {
+        name: "proxy-add-original-uri-header",
+        value: "boolean",
+        default: "false",
+        context: Context::Location,
+        status: Status::NotYet,
+        example: "true",
+        bad: Some("sure"),
+        doc: "Whether endpoints get `X-Original-URI`.",
+        action: render!(proxy_add_original_uri_header, boolean),
+    },
+    KeyInfo {
+        name: "global-allowed-response-headers",
+        value: "list of header names",
+        default: "none",
+        context: Context::Controller,
+        status: Status::NotYet,
+        example: "X-Team",
+        bad: Some("a b"),
+        doc: "Headers that the annotation `custom-headers` may set.",
+        action: policy!(allowed_response_headers, header_names),
+    },
+    KeyInfo {
+        name: "default-type",
+        value: "media type",
+        default: "text/html",
+        status: Status::NotYet,
+        example: "text/plain",
+        bad: Some("a b"),
+        doc: "Media type of files that NGINX knows no other for.",
+        action: render!(default_type, media_type),
+        ..KEY
+    },
+];

@@ -1,0 +1,262 @@
+//! Every key of the ConfigMap, once: its name, what it takes, and how it is read.
+
+use std::{collections::BTreeMap, fmt, fmt::Write, sync::LazyLock};
+
+use crate::{
+    annotation::{Status, cell},
+    spelling,
+    value::ValueError,
+};
+
+use super::{Draft, RenderConfig};
+
+/// Where the effect of a key lands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Context {
+    /// NGINX's main block.
+    Main,
+    /// The events block.
+    Events,
+    /// The http block.
+    Http,
+    /// Every server.
+    Server,
+    /// Every location.
+    Location,
+    /// The stream block.
+    Stream,
+    /// The controller itself.
+    Controller,
+}
+
+/// One key of the ConfigMap.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyInfo {
+    /// Its name.
+    pub name: &'static str,
+    /// What its value may be, in words.
+    pub value: &'static str,
+    /// What holds without it, in words.
+    pub default: &'static str,
+    /// Where its effect lands.
+    pub context: Context,
+    /// Whether this version acts on it.
+    pub status: Status,
+    /// A value that differs from the default.
+    pub example: &'static str,
+    /// A value that cannot be used; `None` where any text can.
+    pub bad: Option<&'static str>,
+    /// What it does, in Markdown.
+    pub doc: &'static str,
+    /// How it is read.
+    action: Option<Action>,
+}
+
+/// How a key is read and compared.
+#[derive(Clone, Copy, Debug)]
+struct Action {
+    set: fn(&mut Draft, &str) -> Result<(), ValueError>,
+    differs: fn(&RenderConfig, &RenderConfig) -> bool,
+}
+
+/// What most keys have in common; the tables name what differs.
+const KEY: KeyInfo = KeyInfo {
+    name: "",
+    value: "",
+    default: "",
+    context: Context::Http,
+    status: Status::Supported,
+    example: "",
+    bad: None,
+    doc: "",
+    action: None,
+};
+
+impl KeyInfo {
+    /// Whether its value is looked at.
+    #[must_use]
+    pub fn is_read(&self) -> bool {
+        self.action.is_some()
+    }
+
+    /// Reads the key's trimmed text into the draft.
+    pub(super) fn set(&self, draft: &mut Draft, text: &str) -> Result<(), ValueError> {
+        self.action
+            .map_or(Ok(()), |action| (action.set)(draft, text))
+    }
+
+    /// Whether what the key shows in the configuration files differs.
+    pub(super) fn differs(&self, one: &RenderConfig, other: &RenderConfig) -> bool {
+        self.action
+            .is_some_and(|action| (action.differs)(one, other))
+    }
+}
+
+/// A key that is one field of [`RenderConfig`]: the field, and what reads the text.
+macro_rules! render {
+    ($($field:ident).+, $read:expr) => {
+        Some($crate::config::keys::Action {
+            set: |draft, text| {
+                draft.render.$($field).+ = ($read)(text)?;
+                Ok(())
+            },
+            differs: |one, other| one.$($field).+ != other.$($field).+,
+        })
+    };
+}
+
+/// A key that is one field of [`Policy`](super::Policy).
+macro_rules! policy {
+    ($field:ident, $read:expr) => {
+        Some($crate::config::keys::Action {
+            set: |draft, text| {
+                draft.policy.$field = ($read)(text)?;
+                Ok(())
+            },
+            differs: |_, _| false,
+        })
+    };
+}
+
+mod access;
+mod address;
+mod auth;
+mod client;
+mod compression;
+mod errors;
+mod headers;
+mod listen;
+mod logs;
+mod memory;
+mod modules;
+mod process;
+mod read;
+mod redirects;
+mod snippets;
+mod stream;
+mod tls;
+mod upstream;
+
+/// The groups, in the order of the documentation. Within a group a general key comes before the special ones that
+/// override it.
+const GROUPS: &[(&str, &[KeyInfo])] = &[
+    ("What is allowed", access::KEYS),
+    ("Process", process::KEYS),
+    ("Listening", listen::KEYS),
+    ("Requests", client::KEYS),
+    ("Who the client is", address::KEYS),
+    ("TLS", tls::KEYS),
+    ("Redirects", redirects::KEYS),
+    ("Endpoints", upstream::KEYS),
+    ("Headers", headers::KEYS),
+    ("Error pages", errors::KEYS),
+    ("Authentication", auth::KEYS),
+    ("Logs", logs::KEYS),
+    ("Compression", compression::KEYS),
+    ("Tables and shared memory", memory::KEYS),
+    ("TCP and UDP services", stream::KEYS),
+    ("Raw configuration", snippets::KEYS),
+    ("Optional modules", modules::KEYS),
+];
+
+/// Lower-case name → key.
+static BY_NAME: LazyLock<BTreeMap<&'static str, &'static KeyInfo>> =
+    LazyLock::new(|| keys().map(|key| (key.name, key)).collect());
+
+/// Every key, by group.
+pub fn keys() -> impl Iterator<Item = &'static KeyInfo> {
+    GROUPS.iter().flat_map(|(_, keys)| *keys)
+}
+
+/// The key of that name, in any case.
+#[must_use]
+pub fn find_key(name: &str) -> Option<&'static KeyInfo> {
+    BY_NAME
+        .get(name)
+        .or_else(|| BY_NAME.get(&*name.to_ascii_lowercase()))
+        .copied()
+}
+
+/// The key that somebody who wrote `name` most likely meant.
+pub(super) fn suggestion(name: &str) -> Option<&'static str> {
+    spelling::nearest(&name.to_ascii_lowercase(), BY_NAME.keys().copied())
+}
+
+impl fmt::Display for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Main => "main",
+            Self::Events => "events",
+            Self::Http => "http",
+            Self::Server => "server",
+            Self::Location => "location",
+            Self::Stream => "stream",
+            Self::Controller => "controller",
+        })
+    }
+}
+
+const INTRODUCTION: &str = "\
+# ConfigMap
+
+Keys of the ConfigMap that the flag `--configmap` names. This page is generated from the registry of the crate
+`ingress-model`; a test keeps the two equal.
+
+Unknown keys and values that cannot be used are reported, by an event on the ConfigMap and in the log; the default holds
+for them, and everything else is taken. Keys that this version does not act on yet are reported when used. Any change of
+what the configuration files show reloads NGINX.
+";
+
+/// The documentation of all keys, in Markdown.
+#[must_use]
+pub fn config_keys_markdown() -> String {
+    let mut page = INTRODUCTION.to_owned();
+    for (title, keys) in GROUPS {
+        page.push_str("\n## ");
+        page.push_str(title);
+        page.push_str(
+            "\n\n| key | value | default | where | acted on | meaning |\n|---|---|---|---|---|---|\n",
+        );
+        for key in *keys {
+            // Writing to a String cannot fail.
+            let _infallible = writeln!(
+                page,
+                "| `{}` | {} | {} | {} | {} | {} |",
+                key.name,
+                cell(key.value),
+                cell(key.default),
+                key.context,
+                key.status,
+                cell(key.doc),
+            );
+        }
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_is_registered_once() {
+        assert_eq!(keys().count(), 196);
+        assert_eq!(BY_NAME.len(), 196);
+    }
+
+    #[test]
+    fn every_key_is_described() {
+        for key in keys() {
+            assert!(!key.value.is_empty(), "{}", key.name);
+            assert!(!key.default.is_empty(), "{}", key.name);
+            assert!(!key.example.is_empty(), "{}", key.name);
+            assert!(key.doc.ends_with('.'), "{}", key.name);
+            assert_eq!(key.name, key.name.to_ascii_lowercase());
+            assert!(
+                key.is_read() || key.status == Status::NotYet,
+                "{}",
+                key.name
+            );
+        }
+    }
+}

@@ -1,0 +1,400 @@
+//! How the text of a key is read.
+
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, Ipv6Addr},
+};
+
+use crate::{
+    annotation::{
+        grammar::{CIPHERS, Grammar, VARIABLES},
+        proxy::buffer_size,
+    },
+    config::{Draft, Risk},
+    layout::HttpVersion,
+    live::LoadBalance,
+    scalar,
+    value::{Literal, Seconds, Size, Snippet, Template, ValueError},
+};
+
+pub(super) use crate::{
+    annotation::proxy::buffer_size as buffer,
+    scalar::{networks, object_name, switch, time},
+};
+
+/// A boolean; an empty text is false.
+pub(super) fn boolean(text: &str) -> Result<bool, ValueError> {
+    if text.is_empty() {
+        return Ok(false);
+    }
+    scalar::boolean(text)
+}
+
+/// A whole number between two others, these included; an empty text is 0.
+pub(super) fn number(text: &str, low: u32, high: u32) -> Result<u32, ValueError> {
+    let number = match text {
+        "" => 0,
+        text => scalar::any_base_integer(text)?,
+    };
+    scalar::within(number, low, high)
+}
+
+pub(super) fn some_unless_0(number: u32) -> Option<u32> {
+    (number > 0).then_some(number)
+}
+
+pub(super) fn seconds(text: &str) -> Result<Seconds, ValueError> {
+    number(text, 0, scalar::LONGEST).map(Seconds)
+}
+
+/// A status between two others, these included.
+pub(super) fn status(text: &str, low: u32, high: u32) -> Result<u16, ValueError> {
+    number(text, low, high).map(|number| u16::try_from(number).unwrap_or_default())
+}
+
+pub(super) fn port(text: &str) -> Result<u16, ValueError> {
+    status(text, 1, u16::MAX.into())
+}
+
+/// What `read` makes of the text; an empty one is none.
+pub(super) fn optional<T>(
+    text: &str,
+    read: impl FnOnce(&str) -> Result<T, ValueError>,
+) -> Result<Option<T>, ValueError> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    read(text).map(Some)
+}
+
+pub(super) fn workers(text: &str) -> Result<Option<u32>, ValueError> {
+    match text {
+        "auto" => Ok(None),
+        text => number(text, 1, 1_024).map(Some),
+    }
+}
+
+pub(super) fn cpu_masks(text: &str) -> Result<Vec<Literal>, ValueError> {
+    words(text, |word| {
+        let mask = word.bytes().all(|b| b == b'0' || b == b'1');
+        (mask || word == "auto").then_some(()).ok_or_else(|| {
+            ValueError::Word(ValueError::excerpt(word), "auto, masks of 0 and 1".into())
+        })
+    })
+}
+
+/// Words with white space between them, each of which passes the check.
+fn words(
+    text: &str,
+    check: impl Fn(&str) -> Result<(), ValueError>,
+) -> Result<Vec<Literal>, ValueError> {
+    text.split_whitespace()
+        .map(|word| check(word).and_then(|()| Literal::parse(word)))
+        .collect()
+}
+
+pub(super) fn addresses(text: &str) -> Result<Vec<IpAddr>, ValueError> {
+    scalar::items(text).map(address).collect()
+}
+
+fn address(text: &str) -> Result<IpAddr, ValueError> {
+    let bare = text.trim_start_matches('[').trim_end_matches(']');
+    bare.parse()
+        .ok()
+        .ok_or_else(|| ValueError::Network(ValueError::excerpt(text)))
+}
+
+/// One more address to listen on, of a certain kind.
+pub(super) fn add_address(
+    draft: &mut Draft,
+    text: &str,
+    kind: fn(&IpAddr) -> bool,
+) -> Result<(), ValueError> {
+    let address = address(text)?;
+    if !kind(&address) {
+        return Err(ValueError::Rule("it is an address of the other IP version"));
+    }
+    if !draft.render.bind_address.contains(&address) {
+        draft.render.bind_address.push(address);
+    }
+    Ok(())
+}
+
+/// How many, and how large.
+pub(super) fn header_buffers(text: &str) -> Result<(u32, Size), ValueError> {
+    let (count, size) = text
+        .split_once(char::is_whitespace)
+        .ok_or(ValueError::Rule("it is not a number and a size"))?;
+    Ok((number(count, 1, 1_024)?, buffer_size(size.trim_start())?))
+}
+
+const MARK_FREE: Grammar = Grammar::new("-_", "letters, digits, - and _");
+
+pub(super) fn header_name(text: &str) -> Result<Literal, ValueError> {
+    if text.is_empty() {
+        return Err(ValueError::Empty);
+    }
+    MARK_FREE.check(text)?;
+    Literal::parse(text)
+}
+
+pub(super) fn header_names(text: &str) -> Result<Vec<Literal>, ValueError> {
+    scalar::items(text).map(header_name).collect()
+}
+
+pub(super) fn variable(text: &str) -> Result<Template, ValueError> {
+    if !text.starts_with('$') {
+        return Err(ValueError::Rule("a variable begins with $"));
+    }
+    VARIABLES.check(text)?;
+    Template::parse(text)
+}
+
+pub(super) fn tls_versions(text: &str) -> Result<Vec<Literal>, ValueError> {
+    let versions = [
+        ("SSLv3", ()),
+        ("TLSv1", ()),
+        ("TLSv1.1", ()),
+        ("TLSv1.2", ()),
+        ("TLSv1.3", ()),
+    ];
+    if text.is_empty() {
+        return Err(ValueError::Empty);
+    }
+    words(text, |word| scalar::word(word, &versions))
+}
+
+pub(super) fn ciphers(text: &str) -> Result<Literal, ValueError> {
+    CIPHERS.check(text)?;
+    Literal::parse(text)
+}
+
+pub(super) fn curves(text: &str) -> Result<Literal, ValueError> {
+    const CURVES: Grammar = Grammar::new("-_:", "letters, digits, -, _ and :");
+    if text.is_empty() {
+        return Err(ValueError::Empty);
+    }
+    CURVES.check(text)?;
+    Literal::parse(text)
+}
+
+pub(super) fn redirect_code(text: &str) -> Result<u16, ValueError> {
+    let codes = [("301", 301), ("302", 302), ("307", 307), ("308", 308)];
+    scalar::word(text, &codes)
+}
+
+pub(super) fn http_version(text: &str) -> Result<HttpVersion, ValueError> {
+    let versions = [("1.0", HttpVersion::Http10), ("1.1", HttpVersion::Http11)];
+    scalar::word(text, &versions)
+}
+
+pub(super) fn load_balance(text: &str) -> Result<Option<LoadBalance>, ValueError> {
+    let algorithms = [
+        ("", None),
+        ("round_robin", Some(LoadBalance::RoundRobin)),
+        ("ewma", Some(LoadBalance::Ewma)),
+    ];
+    scalar::word(text, &algorithms)
+}
+
+/// Any other word would be taken for Low by ingress-nginx; here the default holds, as for other keys.
+pub(super) fn risk(text: &str) -> Result<Risk, ValueError> {
+    let levels = [
+        ("low", Risk::Low),
+        ("medium", Risk::Medium),
+        ("high", Risk::High),
+        ("critical", Risk::Critical),
+    ];
+    scalar::word(&text.to_ascii_lowercase(), &levels)
+}
+
+/// Items of a list, whatever they are.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "every reader of a key has this form"
+)]
+pub(super) fn texts(text: &str) -> Result<Vec<String>, ValueError> {
+    Ok(scalar::items(text).map(str::to_owned).collect())
+}
+
+pub(super) fn literals(text: &str) -> Result<Vec<Literal>, ValueError> {
+    scalar::items(text).map(Literal::parse).collect()
+}
+
+pub(super) fn statuses(text: &str, low: u32, high: u32) -> Result<Vec<u16>, ValueError> {
+    let mut statuses = scalar::items(text)
+        .map(|item| status(item, low, high))
+        .collect::<Result<Vec<u16>, ValueError>>()?;
+    statuses.sort_unstable();
+    statuses.dedup();
+    Ok(statuses)
+}
+
+const MEDIA_TYPE: Grammar = Grammar::new("-_.+/*", "letters, digits and -_.+/*");
+
+pub(super) fn media_type(text: &str) -> Result<Literal, ValueError> {
+    if text.is_empty() {
+        return Err(ValueError::Empty);
+    }
+    MEDIA_TYPE.check(text)?;
+    Literal::parse(text)
+}
+
+pub(super) fn media_types(text: &str) -> Result<Vec<Literal>, ValueError> {
+    if text.is_empty() {
+        return Err(ValueError::Empty);
+    }
+    words(text, |word| MEDIA_TYPE.check(word))
+}
+
+pub(super) fn log_level(text: &str) -> Result<Literal, ValueError> {
+    let levels = [
+        "debug", "info", "notice", "warn", "error", "crit", "alert", "emerg",
+    ]
+    .map(|level| (level, level));
+    scalar::word(text, &levels).map(Literal::constant)
+}
+
+/// A line of a log: line breaks of the text (YAML block scalars have them) become spaces.
+pub(super) fn log_format(text: &str) -> Result<Template, ValueError> {
+    if text.is_empty() {
+        return Err(ValueError::Empty);
+    }
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    Template::parse(&lines.join(" "))
+}
+
+/// Parameters that NGINX's `access_log` knows besides path and format, except `if=`, which is taken already.
+pub(super) fn access_log_params(text: &str) -> Result<Vec<Literal>, ValueError> {
+    words(text, |word| match word.split_once('=') {
+        None if word == "gzip" => Ok(()),
+        Some(("gzip", level)) => number(level, 1, 9).map(drop),
+        Some(("buffer", size)) => buffer_size(size).map(drop),
+        Some(("flush", interval)) => time(interval).map(drop),
+        _ => Err(ValueError::Word(
+            ValueError::excerpt(word),
+            "buffer=, flush=, gzip, gzip=".into(),
+        )),
+    })
+}
+
+/// Sets both logs; keys of one of them follow in the table.
+pub(super) fn access_log_path(draft: &mut Draft, text: &str) -> Result<(), ValueError> {
+    let path = optional(text, Literal::parse)?;
+    draft.render.access_log_path.clone_from(&path);
+    draft.render.stream_access_log_path = path;
+    Ok(())
+}
+
+/// Switches both logs; keys of one of them follow in the table.
+pub(super) fn disable_access_log(draft: &mut Draft, text: &str) -> Result<(), ValueError> {
+    let disable = boolean(text)?;
+    draft.render.disable_access_log = disable;
+    draft.render.disable_stream_access_log = disable;
+    Ok(())
+}
+
+/// A host name or an address.
+pub(super) fn host(text: &str) -> Result<Literal, ValueError> {
+    const NAME: Grammar = Grammar::new("-_.", "letters, digits and -_.");
+    let address = text.trim_start_matches('[').trim_end_matches(']');
+    if address.parse::<Ipv6Addr>().is_err() {
+        NAME.check(text)?;
+    }
+    Literal::parse(text)
+}
+
+pub(super) fn hash_size(text: &str) -> Result<u32, ValueError> {
+    number(text, 1, 16_777_216)
+}
+
+/// `name: size` items; a size without unit is in megabytes, as ingress-nginx has it.
+pub(super) fn shared_dicts(text: &str) -> Result<BTreeMap<String, Size>, ValueError> {
+    const NAME: Grammar = Grammar::new("_", "letters, digits and _");
+    scalar::items(text)
+        .map(|item| {
+            let (name, size) = item
+                .split_once(':')
+                .ok_or(ValueError::Rule("an item is not of the form name: size"))?;
+            let (name, size) = (name.trim(), size.trim());
+            if name.is_empty() {
+                return Err(ValueError::Empty);
+            }
+            NAME.check(name)?;
+            let size = if size.ends_with(|c: char| c.is_ascii_digit()) {
+                buffer_size(&format!("{size}m"))?
+            } else {
+                buffer_size(size)?
+            };
+            match size.bytes() {
+                8_192..=LARGEST_DICT => Ok((name.to_owned(), size)),
+                _ => Err(ValueError::Rule("a size is not between 8k and 200m")),
+            }
+        })
+        .collect()
+}
+
+/// The largest shared dictionary, in bytes: 200 MiB.
+const LARGEST_DICT: u64 = 200 << 20;
+
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "every reader of a key has this form"
+)]
+pub(super) fn snippet(text: &str) -> Result<Option<Snippet>, ValueError> {
+    Ok(Snippet::new(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dictionaries() {
+        let read = |text| {
+            let dicts = shared_dicts(text).ok()?;
+            Some(
+                dicts
+                    .iter()
+                    .map(|(name, size)| format!("{name}={size}"))
+                    .collect::<Vec<_>>()
+                    .join(" "),
+            )
+        };
+        assert_eq!(read("a: 30, b:512k ,c: 2M").unwrap(), "a=30m b=512k c=2m");
+        assert_eq!(read("").unwrap(), "");
+        for bad in ["a", "a: x", "a;b: 1", "a: 201", "a: 1k", ": 1", "a: 1g"] {
+            assert_eq!(read(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn log_lines_are_one_line() {
+        let format = log_format("{\"a\": \"$host\",\n \"b\": 1}\n").unwrap();
+        assert_eq!(format.as_str(), "{\"a\": \"$host\",  \"b\": 1}");
+        assert!(log_format("a\u{0}b").is_err());
+    }
+
+    #[test]
+    fn parameters_of_the_access_log() {
+        assert_eq!(
+            access_log_params("buffer=16k gzip=5 flush=1m gzip")
+                .unwrap()
+                .len(),
+            4
+        );
+        for bad in ["if=$loggable", "gzip=0", "buffer=1x", "/tmp/x", "flush=;"] {
+            assert!(access_log_params(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn hosts_and_addresses() {
+        for good in ["logs.test", "192.0.2.1", "2001:db8::1", "[2001:db8::1]"] {
+            assert!(host(good).is_ok(), "{good}");
+        }
+        for bad in ["a b", "a;", "a:1"] {
+            assert!(host(bad).is_err(), "{bad}");
+        }
+    }
+}

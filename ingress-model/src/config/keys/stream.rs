@@ -1,0 +1,78 @@
+//! Keys of TCP and UDP services.
+
+use crate::annotation::Status;
+
+use super::{
+    Context, KEY, KeyInfo,
+    read::{boolean, number, time},
+};
+
+pub(super) const KEYS: &[KeyInfo] = &[
+    KeyInfo {
+        name: "proxy-stream-timeout",
+        value: "time",
+        default: "600s",
+        context: Context::Stream,
+        status: Status::NotYet,
+        example: "60s",
+        bad: Some("soon"),
+        doc: "How long a TCP or UDP session may be idle.",
+        action: render!(proxy_stream_timeout, time),
+    },
+    KeyInfo {
+        name: "proxy-stream-next-upstream",
+        value: "boolean",
+        default: "true",
+        context: Context::Stream,
+        status: Status::NotYet,
+        example: "false",
+        bad: Some("sure"),
+        doc: "Whether another endpoint is tried when one cannot be reached.",
+        action: render!(proxy_stream_next_upstream, boolean),
+    },
+    KeyInfo {
+        name: "proxy-stream-next-upstream-timeout",
+        value: "time",
+        default: "600s",
+        context: Context::Stream,
+        status: Status::NotYet,
+        example: "10s",
+        bad: Some("soon"),
+        doc: "How long others are tried; 0: no limit.",
+        action: render!(proxy_stream_next_upstream_timeout, time),
+    },
+    KeyInfo {
+        name: "proxy-stream-next-upstream-tries",
+        value: "whole number",
+        default: "3",
+        context: Context::Stream,
+        status: Status::NotYet,
+        example: "2",
+        bad: Some("many"),
+        doc: "How many are tried; 0: no limit.",
+        action: render!(proxy_stream_next_upstream_tries, |text| number(
+            text, 0, 1_000
+        )),
+    },
+    KeyInfo {
+        name: "proxy-stream-responses",
+        value: "whole number",
+        default: "1",
+        context: Context::Stream,
+        status: Status::NotYet,
+        example: "2",
+        bad: Some("many"),
+        doc: "How many datagrams answer one.",
+        action: render!(proxy_stream_responses, |text| number(text, 0, 1_000_000)),
+    },
+    KeyInfo {
+        name: "proxy-protocol-header-timeout",
+        value: "time",
+        default: "5s",
+        context: Context::Controller,
+        status: Status::NotYet,
+        example: "10s",
+        doc: "Longest time for the PROXY header, where TLS is passed through.",
+        ..KEY
+    },
+];
