@@ -1,0 +1,314 @@
+//! The files of the directory, what each of them says, and what they say together.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs, io,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::SystemTime,
+};
+
+use ingress_model::{ObjectKind, ObjectName, ObjectRef};
+use jiff::Timestamp;
+use k8s_openapi::{
+    api::networking::v1::{IngressClass, IngressClassSpec},
+    apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time},
+};
+use tracing::{debug, error, info, warn};
+
+use super::{
+    complete::complete,
+    object::{self, Object},
+    parse::{Content, ManifestError, parse},
+};
+use crate::store::Store;
+
+/// The IngressClass that there is when no file defines one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AssumedClass {
+    /// Its name (`--ingress-class`).
+    pub name: String,
+    /// Its `spec.controller` (`--controller-class`).
+    pub controller: String,
+}
+
+/// The directory as it was when last looked at.
+#[derive(Debug)]
+pub(super) struct Directory {
+    root: PathBuf,
+    assumed_class: Arc<Object>,
+    /// By path below the root.
+    files: BTreeMap<PathBuf, File>,
+    /// What the store has been told.
+    told: BTreeMap<ObjectRef, Told>,
+    /// Objects that several files define, and that this was said of.
+    repeated: BTreeSet<ObjectRef>,
+}
+
+#[derive(Debug, Default)]
+struct File {
+    /// What the file system says of it; differs when the content does.
+    stamp: Option<Stamp>,
+    /// The last good content.
+    objects: Vec<Arc<Object>>,
+    /// What is wrong with the present content.
+    error: Option<ManifestError>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    modified: Option<SystemTime>,
+    length: u64,
+    inode: u64,
+}
+
+/// An object as the store knows it.
+#[derive(Clone, Debug)]
+struct Told {
+    object: Arc<Object>,
+    /// When it counts as created, where it does not say so itself.
+    created: Option<Timestamp>,
+}
+
+/// Whether a path names a file of manifests.
+pub(super) fn is_manifest(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    matches!(extension, Some("yaml" | "yml" | "json")) && !is_hidden(path)
+}
+
+fn is_hidden(path: &Path) -> bool {
+    path.file_name()
+        .is_none_or(|name| name.as_encoded_bytes().starts_with(b"."))
+}
+
+impl Directory {
+    pub(super) fn new(root: &Path, assumed_class: AssumedClass) -> Self {
+        Self {
+            root: root.to_owned(),
+            assumed_class: Arc::new(class(assumed_class)),
+            files: BTreeMap::new(),
+            told: BTreeMap::new(),
+            repeated: BTreeSet::new(),
+        }
+    }
+
+    /// Looks through all files, and tells the store what changed.
+    pub(super) fn scan(&mut self, store: &Store) -> io::Result<()> {
+        let mut found = BTreeSet::new();
+        list(&self.root, Path::new(""), &mut found)?;
+        self.files.retain(|path, _| found.contains(path));
+        for path in found {
+            self.read(path, false);
+        }
+        self.tell(store);
+        Ok(())
+    }
+
+    /// Reads these files anew, and tells the store what changed.
+    pub(super) fn update(&mut self, paths: &[PathBuf], store: &Store) {
+        for path in paths {
+            let Ok(below) = path.strip_prefix(&self.root) else {
+                continue;
+            };
+            let hidden = below.iter().any(|part| is_hidden(Path::new(part)));
+            if !hidden {
+                self.read(below.to_owned(), true);
+            }
+        }
+        self.tell(store);
+    }
+
+    /// Reads a file, unless its stamp says that it is the same. A file that is gone is forgotten.
+    fn read(&mut self, path: PathBuf, anyway: bool) {
+        let full = self.root.join(&path);
+        let stamp = match fs::metadata(&full) {
+            Ok(metadata) if metadata.is_file() => Stamp {
+                modified: metadata.modified().ok(),
+                length: metadata.len(),
+                inode: metadata.ino(),
+            },
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return self.refuse(path, None, unreadable(&full, &error));
+            }
+            Ok(_) | Err(_) => {
+                self.files.remove(&path);
+                return;
+            }
+        };
+        if !anyway
+            && self
+                .files
+                .get(&path)
+                .is_some_and(|file| file.stamp == Some(stamp))
+        {
+            return;
+        }
+        let content = fs::read_to_string(&full)
+            .map_err(|error| unreadable(&full, &error))
+            .and_then(|text| parse(&full, &text));
+        match content {
+            Ok(content) => self.accept(path, stamp, content),
+            Err(error) => self.refuse(path, Some(stamp), error),
+        }
+    }
+
+    fn accept(&mut self, path: PathBuf, stamp: Stamp, content: Content) {
+        for (api_version, kind) in content.ignored {
+            debug!(file = %path.display(), api_version, kind, "objects of this kind are not read");
+        }
+        let file = self.files.entry(path).or_default();
+        // An object that is the same keeps its place, and with it what the store has of it.
+        let mut known: BTreeMap<_, _> = file
+            .objects
+            .drain(..)
+            .map(|object| (object.reference(), object))
+            .collect();
+        file.objects = content
+            .objects
+            .into_iter()
+            .map(|object| match known.remove(&object.reference()) {
+                Some(same) if *same == object => same,
+                Some(_) | None => Arc::new(object),
+            })
+            .collect();
+        file.stamp = Some(stamp);
+        file.error = None;
+    }
+
+    fn refuse(&mut self, path: PathBuf, stamp: Option<Stamp>, refused: ManifestError) {
+        let file = self.files.entry(path).or_default();
+        if file.error.as_ref() != Some(&refused) {
+            let kept = file.objects.len();
+            error!(error = %refused, kept, "cannot read a manifest; what it said before holds");
+        }
+        file.stamp = stamp;
+        file.error = Some(refused);
+    }
+
+    /// Tells the store what is different from what it was told before.
+    fn tell(&mut self, store: &Store) {
+        let now = self.together();
+        let gone = self.told.keys().filter(|object| !now.contains_key(object));
+        let changes = gone.filter_map(|object| object::delete(object, store));
+        for change in changes {
+            debug!(%change, "manifests changed");
+        }
+        for (reference, told) in &now {
+            let before = self.told.get(reference);
+            let same = before.is_some_and(|before| {
+                Arc::ptr_eq(&before.object, &told.object) && before.created == told.created
+            });
+            if same {
+                continue;
+            }
+            let mut object = Object::clone(&told.object);
+            if let Some(created) = told.created {
+                object.meta_mut().creation_timestamp = Some(Time(created));
+            }
+            if let Some(change) = object.apply(store) {
+                debug!(%change, "manifests changed");
+            }
+        }
+        self.told = now;
+    }
+
+    /// What all files say together.
+    fn together(&mut self) -> BTreeMap<ObjectRef, Told> {
+        let mut together: BTreeMap<ObjectRef, (&Path, Told)> = BTreeMap::new();
+        let mut repeated = BTreeSet::new();
+        let mut position = 0_i64;
+        for (path, file) in &self.files {
+            for object in &file.objects {
+                let undated = object.kind() == ObjectKind::Ingress
+                    && object.meta().creation_timestamp.is_none();
+                let created = undated.then(|| {
+                    position += 1;
+                    Timestamp::from_second(position).unwrap_or(Timestamp::UNIX_EPOCH)
+                });
+                let told = Told {
+                    object: Arc::clone(object),
+                    created,
+                };
+                let reference = object.reference();
+                if let Some((earlier, _)) = together.insert(reference.clone(), (path, told)) {
+                    if !self.repeated.contains(&reference) {
+                        warn!(
+                            object = %reference,
+                            left_out = %earlier.display(),
+                            used = %path.display(),
+                            "an object is defined more than once",
+                        );
+                    }
+                    repeated.insert(reference);
+                }
+            }
+        }
+        self.repeated = repeated;
+        let mut together: BTreeMap<_, _> = together
+            .into_iter()
+            .map(|(reference, (_, told))| (reference, told))
+            .collect();
+        if !together
+            .keys()
+            .any(|object| object.kind == ObjectKind::IngressClass)
+        {
+            let reference = self.assumed_class.reference();
+            if !self.told.contains_key(&reference) {
+                info!(class = %reference.name, "no manifest defines an IngressClass; this one is assumed");
+            }
+            let told = Told {
+                object: Arc::clone(&self.assumed_class),
+                created: None,
+            };
+            together.insert(reference, told);
+        }
+        together
+    }
+}
+
+/// Finds the files of manifests below a directory.
+fn list(root: &Path, below: &Path, found: &mut BTreeSet<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(root.join(below))? {
+        let entry = entry?;
+        let path = below.join(entry.file_name());
+        if is_hidden(&path) {
+            continue;
+        }
+        // Links are followed, but only to files: a link to a directory may lead round in circles.
+        if entry.file_type()?.is_dir() {
+            match list(root, &path, found) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                listed => listed?,
+            }
+        } else if is_manifest(&path) {
+            found.insert(path);
+        }
+    }
+    Ok(())
+}
+
+fn unreadable(file: &Path, error: &io::Error) -> ManifestError {
+    ManifestError {
+        file: file.to_owned(),
+        line: None,
+        column: None,
+        reason: format!("cannot read the file: {error}"),
+    }
+}
+
+fn class(assumed: AssumedClass) -> Object {
+    let name = ObjectName::cluster(&assumed.name);
+    let mut class = Object::IngressClass(IngressClass {
+        metadata: ObjectMeta {
+            name: Some(name.name().to_owned()),
+            ..ObjectMeta::default()
+        },
+        spec: Some(IngressClassSpec {
+            controller: Some(assumed.controller),
+            parameters: None,
+        }),
+    });
+    complete(&mut class);
+    class
+}

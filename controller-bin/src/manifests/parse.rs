@@ -1,0 +1,405 @@
+//! The text of a file → objects.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{complete::complete, object::Object};
+
+/// Why a file of manifests cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{}: {reason}", file.display(), place(*.line, *.column))]
+pub struct ManifestError {
+    /// The file.
+    pub file: PathBuf,
+    /// The line, from 1; `None` when the whole file is meant.
+    pub line: Option<u64>,
+    /// The column, from 1.
+    pub column: Option<u64>,
+    /// What is wrong there.
+    pub reason: String,
+}
+
+fn place(line: Option<u64>, column: Option<u64>) -> String {
+    let number = |number: Option<u64>| number.map(|n| format!(":{n}")).unwrap_or_default();
+    number(line) + &number(column)
+}
+
+/// What a file holds.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Content {
+    /// Objects of the kinds that the controller reads.
+    pub(super) objects: Vec<Object>,
+    /// Objects of other kinds: API version, kind.
+    pub(super) ignored: Vec<(String, String)>,
+}
+
+/// What every object starts with.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Header {
+    api_version: String,
+    kind: String,
+}
+
+/// A list of objects.
+#[derive(Deserialize)]
+struct List {
+    #[serde(default)]
+    items: Vec<Value>,
+}
+
+/// Reads a file: one JSON object, or any number of YAML documents.
+pub(super) fn parse(file: &Path, text: &str) -> Result<Content, ManifestError> {
+    let mut content = Content::default();
+    if file
+        .extension()
+        .is_some_and(|extension| extension == "json")
+    {
+        Document {
+            file,
+            text,
+            first_line: 0,
+        }
+        .read(&Json, &mut content)?;
+    } else {
+        for (first_line, text) in documents(text) {
+            Document {
+                file,
+                text,
+                first_line,
+            }
+            .read(&Yaml, &mut content)?;
+        }
+    }
+    Ok(content)
+}
+
+/// The documents of a YAML stream, each with the number of lines before it.
+///
+/// A line that begins with three hyphens starts a document wherever it stands, inside block texts too (YAML 1.2,
+/// `c-forbidden`), so that lines are all that has to be looked at.
+fn documents(text: &str) -> Vec<(u64, &str)> {
+    let mut documents = Vec::new();
+    let (mut start, mut start_line, mut offset) = (0, 0, 0);
+    for (line_number, line) in (0_u64..).zip(text.split_inclusive('\n')) {
+        let rest = line.strip_prefix("---");
+        if offset > 0
+            && rest.is_some_and(|rest| rest.starts_with(char::is_whitespace) || rest.is_empty())
+        {
+            documents.extend(text.get(start..offset).map(|text| (start_line, text)));
+            (start, start_line) = (offset, line_number);
+        }
+        offset += line.len();
+    }
+    documents.extend(text.get(start..).map(|text| (start_line, text)));
+    documents.retain(|(_, text)| !is_blank(text));
+    documents
+}
+
+/// Whether a document holds nothing: marks, comments and directives only.
+fn is_blank(document: &str) -> bool {
+    document.lines().all(|line| {
+        let line = line.strip_prefix("---").unwrap_or(line).trim();
+        line.is_empty() || line == "..." || line.starts_with('#') || line.starts_with('%')
+    })
+}
+
+/// A part of a file that holds one object or one list.
+struct Document<'a> {
+    file: &'a Path,
+    text: &'a str,
+    first_line: u64,
+}
+
+/// How a document is written.
+trait Format {
+    /// Why a document cannot be read.
+    type Error;
+
+    fn header(&self, text: &str) -> Result<Header, Self::Error>;
+    fn list(&self, text: &str) -> Result<List, Self::Error>;
+    fn object(&self, header: &Header, text: &str) -> Option<Result<Object, Self::Error>>;
+    /// Line and column within the document, from 1, and the reason.
+    fn explain(&self, error: &Self::Error) -> (u64, u64, String);
+}
+
+impl Document<'_> {
+    fn read<F: Format>(&self, format: &F, content: &mut Content) -> Result<(), ManifestError> {
+        let explain = |error: F::Error| {
+            let (line, column, reason) = format.explain(&error);
+            self.error(Some((line, column)), reason)
+        };
+        let header = format.header(self.text).map_err(explain)?;
+        if header.kind.is_empty() || header.api_version.is_empty() {
+            return Err(self.error(None, "the object has no apiVersion or no kind".into()));
+        }
+        if let Some(kind) = header.kind.strip_suffix("List") {
+            let list = format.list(self.text).map_err(explain)?;
+            return (1_usize..)
+                .zip(list.items)
+                .try_for_each(|(number, item)| self.item(&header, kind, number, item, content));
+        }
+        match format.object(&header, self.text) {
+            Some(object) => self.keep(object.map_err(explain)?, content),
+            None => {
+                content.ignored.push((header.api_version, header.kind));
+                Ok(())
+            }
+        }
+    }
+
+    /// Reads an item of a list; items of `IngressList` and the like need not name their kind.
+    fn item(
+        &self,
+        list: &Header,
+        kind: &str,
+        number: usize,
+        item: Value,
+        content: &mut Content,
+    ) -> Result<(), ManifestError> {
+        let own = |key: &str| item.get(key).and_then(Value::as_str).map(str::to_owned);
+        let kind = own("kind").unwrap_or_else(|| kind.to_owned());
+        let api_version = own("apiVersion").unwrap_or_else(|| list.api_version.clone());
+        match Object::read(&api_version, &kind, item) {
+            Some(Ok(object)) => self.keep(object, content),
+            Some(Err(error)) => Err(self.error(
+                None,
+                format!("item {number} of the list, a {kind}: {error}"),
+            )),
+            None => {
+                content.ignored.push((api_version, kind));
+                Ok(())
+            }
+        }
+    }
+
+    fn keep(&self, mut object: Object, content: &mut Content) -> Result<(), ManifestError> {
+        if object.meta().name.as_deref().is_none_or(str::is_empty) {
+            let reason = format!("the {} has no metadata.name", object.kind());
+            return Err(self.error(None, reason));
+        }
+        complete(&mut object);
+        content.objects.push(object);
+        Ok(())
+    }
+
+    /// What is wrong at a line and column of the document; without these, with the object that begins there.
+    fn error(&self, place: Option<(u64, u64)>, reason: String) -> ManifestError {
+        let begin = || {
+            (1_u64..)
+                .zip(self.text.lines())
+                .find(|(_, line)| !is_blank(line))
+        };
+        let (line, column) = place.unwrap_or_else(|| (begin().map_or(1, |(number, _)| number), 0));
+        ManifestError {
+            file: self.file.to_owned(),
+            line: Some(self.first_line + line.max(1)),
+            column: Some(column).filter(|column| *column > 0),
+            reason,
+        }
+    }
+}
+
+struct Yaml;
+
+impl Format for Yaml {
+    type Error = serde_saphyr::Error;
+
+    fn header(&self, text: &str) -> Result<Header, Self::Error> {
+        serde_saphyr::from_str(text)
+    }
+
+    fn list(&self, text: &str) -> Result<List, Self::Error> {
+        serde_saphyr::from_str(text)
+    }
+
+    fn object(&self, header: &Header, text: &str) -> Option<Result<Object, Self::Error>> {
+        let mut unknown = false;
+        let read = serde_saphyr::with_deserializer_from_str(text, |from| {
+            match Object::read(&header.api_version, &header.kind, from) {
+                Some(read) => read.map(Some),
+                None => {
+                    unknown = true;
+                    Ok(None)
+                }
+            }
+        });
+        if unknown { None } else { read.transpose() }
+    }
+
+    fn explain(&self, error: &Self::Error) -> (u64, u64, String) {
+        let plain = error.without_snippet();
+        let (line, column) = plain
+            .location()
+            .map_or((0, 0), |place| (place.line(), place.column()));
+        // The place is told apart, counted from the beginning of the file.
+        let reason = plain
+            .to_string()
+            .replace(&format!(" at line {line}, column {column}"), "");
+        (line, column, reason)
+    }
+}
+
+struct Json;
+
+impl Format for Json {
+    type Error = serde_json::Error;
+
+    fn header(&self, text: &str) -> Result<Header, Self::Error> {
+        serde_json::from_str(text)
+    }
+
+    fn list(&self, text: &str) -> Result<List, Self::Error> {
+        serde_json::from_str(text)
+    }
+
+    fn object(&self, header: &Header, text: &str) -> Option<Result<Object, Self::Error>> {
+        let mut from = serde_json::Deserializer::from_str(text);
+        Object::read(&header.api_version, &header.kind, &mut from)
+    }
+
+    fn explain(&self, error: &Self::Error) -> (u64, u64, String) {
+        let number = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+        (
+            number(error.line()),
+            number(error.column()),
+            error.to_string(),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(content: &Content) -> Vec<String> {
+        content
+            .objects
+            .iter()
+            .map(|object| object.reference().to_string())
+            .collect()
+    }
+
+    fn yaml(text: &str) -> Result<Content, ManifestError> {
+        parse(Path::new("a.yaml"), text)
+    }
+
+    #[test]
+    fn a_file_may_hold_several_documents_and_lists() {
+        let text = "\
+# a comment
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a, namespace: x}
+data:
+  text: |
+    one
+     ---
+    two
+--- # the next one
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Secret, metadata: {name: b}}
+- {apiVersion: v1, kind: Pod, metadata: {name: c}}
+---
+apiVersion: networking.k8s.io/v1
+kind: IngressClassList
+items: [{metadata: {name: d}}]
+...
+---
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: e}
+";
+        let content = yaml(text).unwrap();
+        assert_eq!(
+            names(&content),
+            ["ConfigMap x/a", "Secret default/b", "IngressClass d"]
+        );
+        let ignored: Vec<_> = content
+            .ignored
+            .iter()
+            .map(|(version, kind)| format!("{version} {kind}"))
+            .collect();
+        assert_eq!(ignored, ["v1 Pod", "apps/v1 Deployment"]);
+        let Object::ConfigMap(map) = &content.objects[0] else {
+            panic!()
+        };
+        assert_eq!(map.data.as_ref().unwrap()["text"], "one\n ---\ntwo\n");
+    }
+
+    #[test]
+    fn json_is_read_with_tabs_too() {
+        let text = "{\n\t\"apiVersion\": \"v1\",\n\t\"kind\": \"Service\",\n\t\"metadata\": {\"name\": \"a\"}\n}\n";
+        let content = parse(Path::new("a.json"), text).unwrap();
+        assert_eq!(names(&content), ["Service default/a"]);
+        let error = parse(Path::new("a.json"), "{\n \"apiVersion\": 3}").unwrap_err();
+        assert_eq!((error.line, error.column), (Some(2), Some(16)));
+    }
+
+    #[test]
+    fn an_empty_file_holds_nothing() {
+        for text in [
+            "",
+            "\n",
+            "---\n",
+            "# nothing\n---\n# here\n",
+            "%YAML 1.2\n---\n",
+        ] {
+            assert_eq!(yaml(text), Ok(Content::default()), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn errors_name_line_column_and_reason() {
+        let good = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\n";
+        for (text, line, column, reason) in [
+            (
+                "kind: Secret\nmetadata: {name: a}\n",
+                5,
+                None,
+                "the object has no apiVersion or no kind",
+            ),
+            (
+                "apiVersion: v1\nkind: Secret\n",
+                5,
+                None,
+                "the Secret has no metadata.name",
+            ),
+            (
+                "apiVersion: v1\nkind: Secret\nmetadata: {name: a\n",
+                7,
+                Some(11),
+                "unclosed bracket '{'",
+            ),
+            (
+                "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec:\n  ports: [{port: web}]\n",
+                9,
+                Some(18),
+                "",
+            ),
+            (
+                "apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: Secret, metadata: 3}]\n",
+                5,
+                None,
+                "item 1 of the list, a Secret: invalid type",
+            ),
+        ] {
+            let error = yaml(&format!("{good}{text}")).unwrap_err();
+            assert_eq!((error.line, error.column), (Some(line), column), "{error}");
+            assert!(error.reason.contains(reason), "{error}");
+        }
+        let error = yaml(&format!("{good}kind: [")).unwrap_err();
+        assert!(!error.reason.contains("line"), "{error}");
+        let error = yaml("kind: Secret").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "a.yaml:1: the object has no apiVersion or no kind"
+        );
+    }
+}

@@ -1,0 +1,243 @@
+//! The directory as a whole, with real files and real notifications.
+
+use std::fs;
+
+use ingress_model::ObjectName;
+use tempfile::TempDir;
+
+use super::*;
+use crate::store::Change;
+
+/// A directory, and the store that follows it.
+struct Followed {
+    directory: TempDir,
+    store: Arc<Store>,
+    _manifests: Manifests,
+}
+
+impl Followed {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            fs::write(directory.path().join(name), text).unwrap();
+        }
+        let store = Arc::new(Store::awaiting([LIST.to_owned()]));
+        let class = AssumedClass {
+            name: "nginx".into(),
+            controller: "example.test/ours".into(),
+        };
+        let manifests = Manifests::start(directory.path(), class, Arc::clone(&store)).unwrap();
+        Self {
+            directory,
+            store,
+            _manifests: manifests,
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    /// What Services there are once `condition` holds of them.
+    fn services_when(&self, condition: impl Fn(&[String]) -> bool) -> Vec<String> {
+        let deadline = Instant::now() + Duration::from_secs(5);
+        loop {
+            let names = self.services();
+            if condition(&names) {
+                return names;
+            }
+            assert!(Instant::now() < deadline, "still {names:?}");
+            thread::yield_now();
+        }
+    }
+
+    fn services(&self) -> Vec<String> {
+        let snapshot = self.store.snapshot();
+        snapshot
+            .services
+            .iter()
+            .map(|(name, _)| name.to_string())
+            .collect()
+    }
+
+    /// Waits until everything written before was read: a further file shows.
+    fn settle(&self) {
+        let name = format!("settle-{}", self.services().len());
+        self.write(&format!("{name}.yaml"), &service(&name));
+        self.services_when(|names| names.contains(&format!("default/{name}")));
+    }
+}
+
+fn service(name: &str) -> String {
+    format!("apiVersion: v1\nkind: Service\nmetadata: {{name: {name}}}\n")
+}
+
+fn ingress(name: &str, extra: &str) -> String {
+    format!("apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {{name: {name}{extra}}}\n")
+}
+
+#[test]
+fn files_that_come_change_and_go_are_followed() {
+    let followed = Followed::new(&[("a.yaml", &service("a")), ("notes.txt", "no: manifest")]);
+    assert!(followed.store.is_ready());
+    assert_eq!(followed.services(), ["default/a"]);
+
+    followed.write("b.yml", &service("b"));
+    followed.services_when(|names| names == ["default/a", "default/b"]);
+
+    fs::write(followed.path(".staged"), service("c")).unwrap();
+    fs::rename(followed.path(".staged"), followed.path("b.yml")).unwrap();
+    followed.services_when(|names| names == ["default/a", "default/c"]);
+
+    fs::remove_file(followed.path("a.yaml")).unwrap();
+    followed.services_when(|names| names == ["default/c"]);
+
+    fs::create_dir(followed.path("below")).unwrap();
+    followed.write("below/d.yaml", &service("d"));
+    followed.services_when(|names| names == ["default/c", "default/d"]);
+
+    fs::rename(followed.path("below"), followed.path(".below")).unwrap();
+    followed.services_when(|names| names == ["default/c"]);
+}
+
+#[test]
+fn a_directory_swapped_by_its_link_is_read_anew() {
+    // As the kubelet mounts ConfigMaps.
+    let followed = Followed::new(&[]);
+    for (version, name) in [("..1", "a"), ("..2", "b")] {
+        fs::create_dir(followed.path(version)).unwrap();
+        followed.write(&format!("{version}/x.yaml"), &service(name));
+    }
+    std::os::unix::fs::symlink("..1", followed.path("..data")).unwrap();
+    std::os::unix::fs::symlink("..data/x.yaml", followed.path("x.yaml")).unwrap();
+    followed.services_when(|names| names == ["default/a"]);
+    std::os::unix::fs::symlink("..2", followed.path("..data_tmp")).unwrap();
+    fs::rename(followed.path("..data_tmp"), followed.path("..data")).unwrap();
+    followed.services_when(|names| names == ["default/b"]);
+}
+
+#[test]
+fn a_broken_file_keeps_its_last_good_content() {
+    let followed = Followed::new(&[("a.yaml", &service("a")), ("b.yaml", "kind: [")]);
+    assert_eq!(followed.services(), ["default/a"]);
+    followed.write(
+        "a.yaml",
+        "apiVersion: v1\nkind: Service\nmetadata: {name: [\n",
+    );
+    followed.settle();
+    assert!(followed.services().contains(&"default/a".to_owned()));
+    followed.write("a.yaml", &service("mended"));
+    followed.services_when(|names| {
+        names.contains(&"default/mended".to_owned()) && !names.contains(&"default/a".to_owned())
+    });
+}
+
+#[test]
+fn the_last_file_by_name_holds_an_object_that_several_define() {
+    let with = |port: u16| format!("{}spec: {{ports: [{{port: {port}}}]}}\n", service("a"));
+    let followed = Followed::new(&[("1.yaml", &with(1)), ("2.yaml", &with(2))]);
+    let port = || {
+        let snapshot = followed.store.snapshot();
+        let service = snapshot.services.get(&ObjectName::new("default", "a"))?;
+        Some(service.spec.as_ref()?.ports.as_ref()?.first()?.port)
+    };
+    assert_eq!(port(), Some(2));
+    fs::remove_file(followed.path("2.yaml")).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while port() != Some(1) {
+        assert!(Instant::now() < deadline, "{:?}", port());
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn ingresses_without_date_are_in_the_order_of_the_files() {
+    let dated = ingress("dated", ", creationTimestamp: '2020-01-01T00:00:00Z'");
+    let two = format!("{}---\n{}", ingress("z", ""), ingress("a", ""));
+    let followed = Followed::new(&[
+        ("1.yaml", &two),
+        ("0.yaml", &ingress("m", "")),
+        ("00.yaml", &dated),
+    ]);
+    let snapshot = followed.store.snapshot();
+    let mut order: Vec<_> = snapshot
+        .ingresses
+        .iter()
+        .map(|(name, ingress)| {
+            (
+                ingress.metadata.creation_timestamp.clone().unwrap(),
+                name.name(),
+            )
+        })
+        .collect();
+    order.sort();
+    let names: Vec<_> = order.iter().map(|(_, name)| *name).collect();
+    assert_eq!(names, ["m", "z", "a", "dated"]);
+}
+
+#[test]
+fn a_class_is_assumed_only_where_none_is_defined() {
+    let followed = Followed::new(&[]);
+    let controllers = || -> Vec<_> {
+        let snapshot = followed.store.snapshot();
+        let classes = snapshot.ingress_classes.iter();
+        classes
+            .map(|(name, class)| {
+                (
+                    name.to_string(),
+                    class.spec.clone().unwrap().controller.unwrap(),
+                )
+            })
+            .collect()
+    };
+    let pair = |name: &str, controller: &str| (name.to_owned(), controller.to_owned());
+    assert_eq!(controllers(), [pair("nginx", "example.test/ours")]);
+    let other = "apiVersion: networking.k8s.io/v1\nkind: IngressClass\nmetadata: {name: x}\nspec: {controller: y}\n";
+    followed.write("class.yaml", other);
+    followed.settle();
+    assert_eq!(controllers(), [pair("x", "y")]);
+}
+
+#[test]
+fn an_object_that_is_the_same_keeps_its_place() {
+    let text = format!("{}---\n{}", service("a"), service("b"));
+    let followed = Followed::new(&[("a.yaml", &text)]);
+    let name = ObjectName::new("default", "a");
+    let before = Arc::clone(followed.store.snapshot().services.get(&name).unwrap());
+    let _earlier: (_, Vec<Change>) = followed.store.take();
+    followed.write("a.yaml", &text.replace("name: b", "name: c"));
+    followed.services_when(|names| names == ["default/a", "default/c"]);
+    assert!(Arc::ptr_eq(
+        &before,
+        followed.store.snapshot().services.get(&name).unwrap()
+    ));
+    let told: Vec<_> = followed
+        .store
+        .take()
+        .1
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(
+        told,
+        ["Service default/b deleted", "Service default/c added"]
+    );
+}
+
+#[test]
+fn a_directory_that_is_not_there_is_an_error() {
+    let class = AssumedClass {
+        name: "nginx".into(),
+        controller: "x".into(),
+    };
+    let store = Arc::new(Store::awaiting([LIST.to_owned()]));
+    let error = Manifests::start(Path::new("/nowhere/at/all"), class, store).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "cannot read the directory of manifests /nowhere/at/all"
+    );
+}

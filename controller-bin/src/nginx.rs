@@ -1,0 +1,6 @@
+//! NGINX: its program, its files and its process.
+
+mod census;
+pub mod files;
+mod log;
+pub mod process;
