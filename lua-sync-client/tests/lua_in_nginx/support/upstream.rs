@@ -1,0 +1,88 @@
+//! HTTP servers to be proxied to, each answering with its own name.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    sync::mpsc::{self, Receiver},
+    thread,
+};
+
+use serde_json::{Value, json};
+
+/// A server that lives as long as the test process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Upstream {
+    pub(crate) address: SocketAddr,
+}
+
+impl Upstream {
+    /// Starts a server on a free IPv4 port that answers `name` to every request.
+    pub(crate) fn start(name: &'static str) -> Self {
+        Self::start_on("127.0.0.1:0", name)
+    }
+
+    /// As [`Upstream::start`], on `[::1]`.
+    pub(crate) fn start_v6(name: &'static str) -> Self {
+        Self::start_on("[::1]:0", name)
+    }
+
+    fn start_on(listen: &str, name: &'static str) -> Self {
+        let listener = TcpListener::bind(listen).expect("binding an upstream");
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let stream = stream.unwrap();
+                thread::spawn(move || serve(stream, name));
+            }
+        });
+        Self { address }
+    }
+
+    /// An address where nothing listens.
+    pub(crate) fn closed() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        Self { address }
+    }
+
+    /// A server that takes requests and never answers, and what tells of each connection to it.
+    pub(crate) fn silent() -> (Self, Receiver<TcpStream>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (sender, connections) = mpsc::channel();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                if sender.send(stream.unwrap()).is_err() {
+                    return;
+                }
+            }
+        });
+        (Self { address }, connections)
+    }
+
+    /// The endpoint as it is posted.
+    pub(crate) fn endpoint(self) -> Value {
+        json!({"address": self.address.ip().to_string(), "port": self.address.port().to_string()})
+    }
+}
+
+/// A backend with these endpoints, as it is posted.
+pub(crate) fn backend(name: &str, upstreams: &[Upstream]) -> Value {
+    let endpoints: Vec<Value> = upstreams.iter().map(|up| up.endpoint()).collect();
+    json!({"name": name, "port": 80, "endpoints": endpoints})
+}
+
+fn serve(mut stream: TcpStream, name: &str) {
+    let reply = format!(
+        "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{name}",
+        name.len()
+    );
+    let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+    while let Some(Ok(line)) = lines.next() {
+        // The requests of these tests have no body: an empty line ends each. One write, or the kernel waits for an
+        // acknowledgement in between.
+        if line.is_empty() && stream.write_all(reply.as_bytes()).is_err() {
+            return;
+        }
+    }
+}
