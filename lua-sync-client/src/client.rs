@@ -8,6 +8,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     connection::{self, Answer},
     error::{Call, Error, excerpt},
+    half::Half,
     retry::Retry,
     revision::{Revision, Revisions},
     wire::{self, BackendsPatch, FullDictionary, RevisionAnswer, Servers, ServersPatch, Status},
@@ -101,11 +102,11 @@ impl LuaSyncClient {
         revision: Revision,
     ) -> Result<Revisions, Error> {
         let mut now = base;
-        if touches_servers(delta) {
+        if Half::Servers.is_touched_by(delta) {
             self.push_servers(delta, base.servers, revision).await?;
             now.servers = revision;
         }
-        if touches_backends(delta) {
+        if Half::Backends.is_touched_by(delta) {
             self.push_backends(delta, base.backends, revision).await?;
             now.backends = revision;
         }
@@ -330,17 +331,6 @@ impl Answer {
             excerpt: excerpt(&self.body),
         })
     }
-}
-
-pub(crate) fn touches_backends(delta: &LiveDelta) -> bool {
-    !(delta.set_backends.is_empty() && delta.remove_backends.is_empty())
-}
-
-pub(crate) fn touches_servers(delta: &LiveDelta) -> bool {
-    !(delta.set_certificates.is_empty()
-        && delta.remove_certificates.is_empty()
-        && delta.set_servers.is_empty()
-        && delta.remove_servers.is_empty())
 }
 
 fn encode(call: Call, body: &impl Serialize) -> Result<Vec<u8>, Error> {

@@ -62,7 +62,7 @@ pub enum Error {
         /// The revision that NGINX has.
         have: Revision,
     },
-    /// The state does not fit into a shared dictionary. Nothing changed; trying again is of no use.
+    /// The change does not fit into a shared dictionary. NGINX changed nothing; trying again is of no use.
     #[error(
         "dictionary {dictionary} is too small: {needed} bytes are needed, it has {capacity}; raise it with the \
          ConfigMap key lua-shared-dicts"
@@ -70,7 +70,7 @@ pub enum Error {
     DictionaryFull {
         /// The dictionary (NGINX directive `lua_shared_dict`).
         dictionary: String,
-        /// Bytes that the state takes, at least.
+        /// Bytes that NGINX needs to make the change, about; old and new texts are there side by side for a moment.
         needed: u64,
         /// Bytes that the dictionary has.
         capacity: u64,
@@ -144,6 +144,21 @@ impl Error {
             | Self::TooLarge { .. } => false,
         }
     }
+
+    /// Whether a smaller change may succeed: it did not fit into a dictionary or into a request.
+    pub(crate) fn is_misfit(&self) -> bool {
+        match self {
+            Self::DictionaryFull { .. } => true,
+            Self::Status { code, .. } => [CONTENT_TOO_LARGE, INSUFFICIENT_STORAGE].contains(code),
+            Self::Connect { .. }
+            | Self::Timeout { .. }
+            | Self::Interrupted { .. }
+            | Self::Stale { .. }
+            | Self::Decode { .. }
+            | Self::TooLarge { .. }
+            | Self::Request { .. } => false,
+        }
+    }
 }
 
 /// The beginning of an answer's body, for an error's text.
@@ -163,7 +178,7 @@ pub(crate) fn excerpt(body: &[u8]) -> String {
     short
 }
 
-/// Status 507.
+const CONTENT_TOO_LARGE: u16 = 413;
 const INSUFFICIENT_STORAGE: u16 = 507;
 
 #[cfg(test)]

@@ -45,6 +45,8 @@
 pub mod client;
 mod connection;
 pub mod error;
+mod fit;
+mod half;
 pub mod lua_modules;
 pub mod retry;
 pub mod revision;
@@ -56,3 +58,8 @@ pub use error::{Call, Error};
 pub use retry::Retry;
 pub use revision::{Revision, RevisionSource, Revisions};
 pub use synchronizer::{Applied, Standing, Synchronizer};
+
+/// The examples of the README compile.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

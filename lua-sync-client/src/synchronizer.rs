@@ -1,13 +1,15 @@
 //! Keeps one NGINX at the state that is wanted, sending only what changed.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
-use ingress_model::live::{Live, LiveDelta};
+use ingress_model::live::{Live, LiveDelta, UpstreamName};
 use tokio::time::Instant;
 
 use crate::{
-    client::{LuaSyncClient, touches_backends, touches_servers},
+    client::LuaSyncClient,
     error::Error,
+    fit::{Search, Steps},
+    half::Half,
     revision::{Revision, RevisionSource, Revisions},
     wire::Status,
 };
@@ -18,6 +20,9 @@ use crate::{
 /// renewed while the backends do not fit into their dictionary. A half is told as a whole at first, when NGINX turns
 /// out to have another revision (it was restarted, or someone else told it something), and after a failure that leaves
 /// open whether it took effect. Every method may be cancelled by dropping its future; that counts as such a failure.
+///
+/// When a change does not fit into a dictionary, as much of it as does is told all the same, what NGINX knows already
+/// before what is new to it; [`told`](Self::told) shows what got through.
 ///
 /// The state of TCP and UDP services is left out.
 #[derive(Debug)]
@@ -73,13 +78,6 @@ impl Standing {
     }
 }
 
-/// One of the halves of a [`Live`].
-#[derive(Clone, Copy)]
-enum Half {
-    Backends,
-    Servers,
-}
-
 impl Synchronizer {
     /// A synchronizer for an NGINX of which nothing is known. Revisions start at the system's clock.
     #[must_use]
@@ -106,7 +104,7 @@ impl Synchronizer {
         &self.client
     }
 
-    /// What NGINX was told, as far as it is certain to have taken it.
+    /// What NGINX was told, as far as it is certain to have taken it. Empty in TCP and UDP services.
     #[must_use]
     pub const fn told(&self) -> &Live {
         &self.told
@@ -172,7 +170,6 @@ impl Synchronizer {
     async fn converge(&mut self, delta: &LiveDelta) -> Result<Applied, Error> {
         let started = Instant::now();
         let mut applied = Applied::default();
-        // Certificates first: a backend may be wanted by a host that must not be served without its certificate.
         let servers = self.converge_half(Half::Servers, delta, &mut applied).await;
         if let Err(error) = &servers
             && !error.is_refusal()
@@ -193,38 +190,130 @@ impl Synchronizer {
         applied: &mut Applied,
     ) -> Result<(), Error> {
         // Taken now and given back when the outcome is known, which it is not when this future is dropped.
-        if let Some(base) = self.revision_of(half).take() {
-            if !half.is_touched_by(delta) {
-                *self.revision_of(half) = Some(base);
-                return Ok(());
+        let Some(base) = self.revision_of(half).take() else {
+            return self.replace(half, delta, applied).await;
+        };
+        if !half.is_touched_by(delta) {
+            *self.revision_of(half) = Some(base);
+            return Ok(());
+        }
+        match self.push(half, delta, base, applied).await {
+            Ok(revision) => {
+                *self.revision_of(half) = Some(revision);
+                Ok(())
             }
-            match self.push(half, delta, base).await {
-                Ok(revision) => {
-                    *self.revision_of(half) = Some(revision);
-                    half.apply(&mut self.told, delta);
-                    half.count(delta, applied);
-                    return Ok(());
+            Err(Error::Stale { .. }) => self.replace(half, delta, applied).await,
+            Err(error) if error.is_misfit() => {
+                let told = &self.told;
+                let steps = Steps::new(half, delta, told, |name| told.backends.contains_key(name));
+                self.fit(half, &steps, base, error, applied).await
+            }
+            Err(error) => {
+                if error.is_refusal() {
+                    *self.revision_of(half) = Some(base);
                 }
-                Err(Error::Stale { .. }) => {}
-                Err(error) => {
-                    if error.is_refusal() {
-                        *self.revision_of(half) = Some(base);
-                    }
-                    return Err(error);
-                }
+                Err(error)
             }
         }
+    }
+
+    /// Tells all of a half: what NGINX was last known to have, with `delta` applied.
+    async fn replace(
+        &mut self,
+        half: Half,
+        delta: &LiveDelta,
+        applied: &mut Applied,
+    ) -> Result<(), Error> {
         let mut whole = self.told.clone();
         half.apply(&mut whole, delta);
         let revision = self.revisions.draw();
-        match half {
-            Half::Backends => self.client.replace_backends(&whole, revision).await?,
-            Half::Servers => self.client.replace_servers(&whole, revision).await?,
+        applied.full = true;
+        match half.replace(&self.client, &whole, revision).await {
+            Ok(()) => {
+                half.clear(&mut self.told);
+                let sent = self.told.diff(&whole);
+                self.record(half, &sent, applied);
+                *self.revision_of(half) = Some(revision);
+                Ok(())
+            }
+            Err(error) if error.is_misfit() => {
+                self.replace_in_parts(half, &whole, error, applied).await
+            }
+            Err(error) => Err(error),
         }
-        *self.revision_of(half) = Some(revision);
-        half.count_all(&whole, applied);
-        self.told = whole;
-        Ok(())
+    }
+
+    /// Brings an NGINX of unknown state as near to `whole` as its dictionary allows.
+    async fn replace_in_parts(
+        &mut self,
+        half: Half,
+        whole: &Live,
+        error: Error,
+        applied: &mut Applied,
+    ) -> Result<(), Error> {
+        // Before what it names is asked for: a change in between then makes the first step stale.
+        let base = half.of(self.client.revision().await?.revisions());
+        let mut told = self.told.clone();
+        half.clear(&mut told);
+        let mut delta = told.diff(whole);
+        let mut known = BTreeSet::new();
+        if half == Half::Backends {
+            let names = self.client.backends().await?.into_iter();
+            known.extend(names.map(|backend| UpstreamName::new(&backend.name)));
+            let gone = known
+                .iter()
+                .filter(|name| !whole.backends.contains_key(*name));
+            delta.remove_backends = gone.cloned().collect();
+        }
+        let steps = Steps::new(half, &delta, &self.told, |name| known.contains(name));
+        self.told = told;
+        self.fit(half, &steps, base, error, applied).await
+    }
+
+    /// Tells as many parts of a change as fit. Fails with `error`, that of the whole, if any did not.
+    async fn fit(
+        &mut self,
+        half: Half,
+        steps: &Steps,
+        mut base: Revision,
+        error: Error,
+        applied: &mut Applied,
+    ) -> Result<(), Error> {
+        let mut all_fit = self.step(half, &steps.first, &mut base, applied).await?;
+        let mut search = Search::over(steps.then.len());
+        while let Some(range) = search.next() {
+            let part = steps.joined(range.clone());
+            if !self.step(half, &part, &mut base, applied).await? {
+                search.does_not_fit(&range);
+            }
+        }
+        all_fit &= search.all_fit();
+        if all_fit {
+            all_fit = self.step(half, &steps.last, &mut base, applied).await?;
+        }
+        *self.revision_of(half) = Some(base);
+        if all_fit { Ok(()) } else { Err(error) }
+    }
+
+    /// Tells one part of a change, unless it does not fit. Returns whether it did.
+    async fn step(
+        &mut self,
+        half: Half,
+        part: &LiveDelta,
+        base: &mut Revision,
+        applied: &mut Applied,
+    ) -> Result<bool, Error> {
+        if !half.is_touched_by(part) {
+            return Ok(true);
+        }
+        match self.push(half, part, *base, applied).await {
+            Ok(revision) => {
+                *base = revision;
+                Ok(true)
+            }
+            Err(error) if error.is_misfit() => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     async fn push(
@@ -232,56 +321,22 @@ impl Synchronizer {
         half: Half,
         delta: &LiveDelta,
         base: Revision,
+        applied: &mut Applied,
     ) -> Result<Revision, Error> {
         let revision = self.revisions.draw();
-        match half {
-            Half::Backends => self.client.push_backends(delta, base, revision).await?,
-            Half::Servers => self.client.push_servers(delta, base, revision).await?,
-        }
+        half.push(&self.client, delta, base, revision).await?;
+        self.record(half, delta, applied);
         Ok(revision)
     }
 
-    fn revision_of(&mut self, half: Half) -> &mut Option<Revision> {
+    /// Takes note that NGINX took `delta`.
+    fn record(&mut self, half: Half, delta: &LiveDelta, applied: &mut Applied) {
+        half.apply(&mut self.told, delta);
         match half {
-            Half::Backends => &mut self.backends,
-            Half::Servers => &mut self.servers,
-        }
-    }
-}
-
-impl Half {
-    fn is_touched_by(self, delta: &LiveDelta) -> bool {
-        match self {
-            Self::Backends => touches_backends(delta),
-            Self::Servers => touches_servers(delta),
-        }
-    }
-
-    /// Makes this half's changes of `delta`.
-    fn apply(self, live: &mut Live, delta: &LiveDelta) {
-        let part = match self {
-            Self::Backends => LiveDelta {
-                set_backends: delta.set_backends.clone(),
-                remove_backends: delta.remove_backends.clone(),
-                ..LiveDelta::default()
-            },
-            Self::Servers => LiveDelta {
-                set_certificates: delta.set_certificates.clone(),
-                remove_certificates: delta.remove_certificates.clone(),
-                set_servers: delta.set_servers.clone(),
-                remove_servers: delta.remove_servers.clone(),
-                ..LiveDelta::default()
-            },
-        };
-        live.apply(&part);
-    }
-
-    fn count(self, delta: &LiveDelta, applied: &mut Applied) {
-        match self {
-            Self::Backends => {
+            Half::Backends => {
                 applied.backends_sent += delta.set_backends.len() + delta.remove_backends.len();
             }
-            Self::Servers => {
+            Half::Servers => {
                 applied.certificates_sent +=
                     delta.set_certificates.len() + delta.remove_certificates.len();
                 applied.servers_sent += delta.set_servers.len() + delta.remove_servers.len();
@@ -289,14 +344,10 @@ impl Half {
         }
     }
 
-    fn count_all(self, whole: &Live, applied: &mut Applied) {
-        applied.full = true;
-        match self {
-            Self::Backends => applied.backends_sent += whole.backends.len(),
-            Self::Servers => {
-                applied.certificates_sent += whole.certificates.len();
-                applied.servers_sent += whole.servers.len();
-            }
+    fn revision_of(&mut self, half: Half) -> &mut Option<Revision> {
+        match half {
+            Half::Backends => &mut self.backends,
+            Half::Servers => &mut self.servers,
         }
     }
 }
