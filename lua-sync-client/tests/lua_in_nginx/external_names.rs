@@ -76,11 +76,8 @@ fn an_address_is_asked_for_again_after_its_ttl() {
     let server = NameServer::start();
     server.set("db.test", AWAY, 1);
     let nginx = start(&server, "", 1);
-    nginx.post_backends(&[external(
-        "db",
-        "db.test",
-        Upstream::start("db").address.port(),
-    )]);
+    let port = Upstream::start("db").address.port();
+    nginx.post_backends(&[external("db", "db.test", port)]);
     assert_eq!(nginx.get("db").status, 502);
     server.set("db.test", HOME, 60);
     eventually("the new address", || {
@@ -91,6 +88,9 @@ fn an_address_is_asked_for_again_after_its_ttl() {
     for _ in 0..20 {
         assert_eq!(nginx.get("db").body, "db");
     }
+    // Nor does another backend with the same name.
+    nginx.upsert_backends(&[external("same", "db.test", port)]);
+    assert_eq!(nginx.get("same").body, "db");
     assert_eq!(server.questions(), questions);
 }
 
