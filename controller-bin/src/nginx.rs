@@ -4,3 +4,6 @@ mod census;
 pub mod files;
 mod log;
 pub mod process;
+pub mod program;
+pub mod reload;
+pub mod test;

@@ -15,10 +15,7 @@ use tokio::{
 };
 use tracing::{error, info, warn};
 
-use super::{
-    census,
-    log::{ErrorLog, Mark},
-};
+use super::{census, log::ErrorLog};
 
 /// How long to wait before the second restart in a row; it doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -144,11 +141,6 @@ impl Process {
             State::Running { pid, .. } => Some(pid),
             State::Stopped | State::Restarting => None,
         }
-    }
-
-    /// The last lines of what NGINX said after that point.
-    pub(crate) fn said_since(&self, mark: Mark) -> Vec<String> {
-        self.log.since(mark)
     }
 
     pub(crate) fn log(&self) -> &ErrorLog {
