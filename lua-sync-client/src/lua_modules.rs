@@ -74,6 +74,7 @@ pub const MODULES: &[LuaModule] = modules![
     "ingress/router.lua",
     "ingress/server_list.lua",
     "ingress/servers.lua",
+    "ingress/small_store.lua",
     "ingress/store.lua",
     "ingress/transaction.lua",
     "ingress/worker.lua",

@@ -99,15 +99,15 @@ function _M.load(path)
     _M[name] = value
   end
 
-  local store = require("ingress.store")
   for _, name in ipairs(DICTIONARIES) do
     if not ngx.shared[name] then
       error("lua_shared_dict " .. name .. " is not declared")
     end
   end
-  for _, name in ipairs({ "configuration_data", "certificate_data", "certificate_servers" }) do
-    store.open(name):prepare()
-  end
+  local servers = require("ingress.servers")
+  servers.hosts:prepare()
+  servers.certificates:prepare()
+  require("ingress.store").open("configuration_data"):prepare()
   for _, name in ipairs(PRELOADED) do
     require(name)
   end

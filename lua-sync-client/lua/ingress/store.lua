@@ -7,39 +7,43 @@
 --   g/<id>              generation of an entry: the version that wrote its text (0: staged, not visible yet)
 --   t/<id>/<generation> the text
 --
--- `ingress.transaction` writes; this module reads. A text is written under a new key and becomes visible when the
--- generation is set, which is a number overwritten in place and so cannot fail. Old and new text exist side by side
--- for that moment only.
+-- A text is written under a new key and becomes visible when the generation is set, which is a number overwritten in
+-- place and so cannot fail. Old and new text exist side by side for that moment only. Only `ingress.transaction`
+-- calls the functions that write.
 
 local random = require("ingress.random")
 
 local setmetatable = setmetatable
 
-local _M = {}
+-- What a dictionary node takes beside its key and value, before the slab allocator rounds up.
+local NODE_OVERHEAD = 68
+
 local Store = {}
 local meta = { __index = Store }
+local _M = { class = Store }
 
 local opened = {}
 
--- The store in dictionary `name`, which must be declared by lua_shared_dict.
-function _M.open(name)
+-- The store in dictionary `name`, which must be declared by lua_shared_dict. `metatable` is that of another kind of
+-- store, for the modules that define one.
+function _M.open(name, metatable)
   local store = opened[name]
   if not store then
     local dict = ngx.shared[name]
     if not dict then
       error("lua_shared_dict " .. name .. " is not declared")
     end
-    store = setmetatable({ name = name, dict = dict }, meta)
+    store = setmetatable({ name = name, dict = dict }, metatable or meta)
     opened[name] = store
   end
   return store
 end
 
-function _M.generation_key(id)
+local function pointer_key(id)
   return "g/" .. id
 end
 
-function _M.text_key(id, generation)
+local function text_key(id, generation)
   return "t/" .. id .. "/" .. generation
 end
 
@@ -67,7 +71,7 @@ end
 
 -- The generation of the entry, nil when there is none.
 function Store:generation(id)
-  local generation = self.dict:get("g/" .. id)
+  local generation = self.dict:get(pointer_key(id))
   if generation == 0 then
     return nil
   end
@@ -79,11 +83,11 @@ function Store:read(id)
   local dict = self.dict
   -- Between the two reads a writer may have replaced the text: then the generation is read again.
   for _ = 1, 3 do
-    local generation = dict:get("g/" .. id)
-    if not generation or generation == 0 then
+    local generation = self:generation(id)
+    if not generation then
       return nil
     end
-    local text = dict:get("t/" .. id .. "/" .. generation)
+    local text = dict:get(text_key(id, generation))
     if text then
       return text, generation
     end
@@ -100,6 +104,45 @@ function Store:ids()
     end
   end
   return ids
+end
+
+-- Takes the room that `put` ({ id, text, generation }) needs, invisibly. Returns true, or nil and an error.
+function Store:stage(put)
+  put.previous = self.dict:get(pointer_key(put.id))
+  local ok, err = self.dict:safe_set(text_key(put.id, put.generation), put.text)
+  if ok and not put.previous then
+    ok, err = self.dict:safe_set(pointer_key(put.id), 0)
+  end
+  return ok, err
+end
+
+-- Gives back what `stage` took, also when it failed.
+function Store:unstage(put)
+  self.dict:delete(text_key(put.id, put.generation))
+  if not put.previous then
+    self.dict:delete(pointer_key(put.id))
+  end
+end
+
+-- Makes a staged put visible. Cannot fail.
+function Store:publish(put)
+  self.dict:set(pointer_key(put.id), put.generation)
+  if put.previous and put.previous ~= 0 then
+    self.dict:delete(text_key(put.id, put.previous))
+  end
+end
+
+function Store:discard(id)
+  local generation = self.dict:get(pointer_key(id))
+  if generation then
+    self.dict:delete(pointer_key(id))
+    self.dict:delete(text_key(id, generation))
+  end
+end
+
+-- About how many bytes an entry takes.
+function Store.size(_, put)
+  return #put.text + 2 * (#put.id + NODE_OVERHEAD)
 end
 
 return _M

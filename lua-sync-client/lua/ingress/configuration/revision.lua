@@ -4,13 +4,13 @@ local cjson = require("cjson")
 local config = require("ingress.config")
 local process = require("ngx.process")
 local reply = require("ingress.configuration.reply")
+local servers = require("ingress.servers")
 local store = require("ingress.store")
 
 local _M = {}
 
 local backends = store.open("configuration_data")
-local certificates = store.open("certificate_data")
-local hosts = store.open("certificate_servers")
+local certificates, hosts = servers.certificates, servers.hosts
 
 function _M.GET()
   local instance = backends:instance() .. "-" .. certificates:instance() .. "-" .. hosts:instance()
