@@ -203,6 +203,26 @@ fn locations_without_a_backend_are_left_alone() {
 }
 
 #[test]
+fn an_error_page_has_a_backend_of_its_own() {
+    let nginx = Nginx::start();
+    let get = |name| http::request(nginx.http, "GET", "/fallback", &[("X-Backend", name)], "");
+    assert_eq!(get("unknown").status, 503);
+    nginx.post_backends(&[
+        backend("a", &[Upstream::start("up")]),
+        backend("fallback", &[Upstream::start("fallback")]),
+    ]);
+    assert_eq!(get("unknown").body, "fallback");
+    assert_eq!(get("a").body, "up");
+}
+
+#[test]
+fn a_redirect_needs_no_endpoints() {
+    let nginx = Nginx::start();
+    let response = http::request(nginx.http, "GET", "/redirect", &[], "");
+    assert_eq!(response.status, 308);
+}
+
+#[test]
 fn a_subrequest_does_not_change_the_backend() {
     let nginx = Nginx::start();
     nginx.post_backends(&[backend("a", &[Upstream::start("up")])]);
