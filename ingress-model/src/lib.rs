@@ -19,30 +19,57 @@
 //! Ingresses are taken in the order of their creation. Where two define the same thing, [`ConflictPolicy`] decides:
 //! by default the last definition wins.
 
+mod alias;
 pub mod annotation;
+mod assemble;
+mod backends;
+mod canary;
+mod certificate;
+mod changes;
+mod class;
 pub mod config;
+mod context;
+mod definition;
+pub mod dependencies;
 pub mod diagnostic;
+mod endpoints;
 pub mod host;
+mod hosts;
+mod ingresses;
+mod inspect;
+mod key_pair;
 pub mod layout;
 pub mod live;
 pub mod merge;
 pub mod object;
 pub mod options;
 pub mod outcome;
+mod path;
 pub mod plan;
+pub mod provenance;
 mod scalar;
+mod secrets;
+pub mod selector;
+mod server;
+mod slices;
 pub mod snapshot;
 mod spelling;
+mod stream;
+mod tls;
+mod topology;
+mod upstream;
 pub mod value;
 
 pub use config::GlobalConfig;
+pub use dependencies::Dependencies;
 pub use diagnostic::{Diagnostic, Reason, Severity};
 pub use host::{Host, HostError};
 pub use layout::{Layout, Location, Server};
 pub use live::{Backend, Live};
-pub use merge::merge;
+pub use merge::{Merger, merge};
 pub use object::{ObjectKind, ObjectMap, ObjectName, ObjectRef};
 pub use options::{ConflictPolicy, Options};
 pub use outcome::{Model, Outcome};
 pub use plan::{ReloadReason, plan};
+pub use provenance::Provenance;
 pub use snapshot::Snapshot;

@@ -1,15 +1,263 @@
 //! From objects to the model: the rules in the order in which they apply.
 
+use std::{collections::BTreeSet, sync::Arc};
+
 use jiff::Timestamp;
 
-use crate::{options::Options, outcome::Outcome, snapshot::Snapshot};
+use crate::{
+    assemble::{self, Parts},
+    backends::{Backends, Sources},
+    canary::{self, Canaries},
+    changes,
+    context::Context,
+    definition::Definition,
+    dependencies::Dependencies,
+    diagnostic::Diagnostic,
+    endpoints::Protocol,
+    hosts::{Causes, Hosts, Rebuilt},
+    ingresses::Ingresses,
+    layout::Owned,
+    live::UpstreamName,
+    object::ObjectName,
+    options::Options,
+    outcome::Outcome,
+    secrets::Secrets,
+    slices::Slices,
+    snapshot::Snapshot,
+    stream::{self, Streams},
+    upstream::{Edits, Upstreams},
+    value::Snippet,
+};
 
 /// Turns the objects of a cluster into the configuration of NGINX.
 ///
 /// Total and pure: any input gives an outcome, and the same input the same outcome. `now` serves to tell expired
 /// certificates.
+///
+/// ```
+/// use ingress_model::{Host, Options, Snapshot, merge};
+///
+/// let outcome = merge(&Snapshot::default(), &Options::default(), jiff::Timestamp::UNIX_EPOCH);
+/// let server = &outcome.model.layout.servers[&Host::catch_all()];
+/// assert_eq!(server.locations[0].upstream.as_str(), "upstream-default-backend");
+/// ```
 #[must_use]
 pub fn merge(snapshot: &Snapshot, options: &Options, now: Timestamp) -> Outcome {
-    let _ = (snapshot, options, now);
-    Outcome::default()
+    Merger::default().merge(snapshot, options, now)
+}
+
+/// [`merge()`] with a memory, so that a merge after few changes is cheap: what no change concerns is not looked at
+/// again, and stays the same shared pointer. The outcome is the one that [`merge()`] gives.
+#[derive(Debug, Default)]
+pub struct Merger {
+    /// What the state below was made from.
+    snapshot: Snapshot,
+    context: Option<Context>,
+    config_diagnostics: Vec<Diagnostic>,
+    ingresses: Ingresses,
+    slices: Slices,
+    secrets: Secrets,
+    upstreams: Upstreams,
+    hosts: Hosts,
+    canary_definitions: Vec<Arc<Definition>>,
+    canaries: Canaries,
+    backends: Backends,
+    tcp: Streams,
+    udp: Streams,
+    stream_snippets: Vec<Owned<Snippet>>,
+    dependencies: Dependencies,
+}
+
+/// What is different in a newer snapshot.
+struct Changes {
+    ingresses: Vec<ObjectName>,
+    last_good: Vec<ObjectName>,
+    services: Vec<ObjectName>,
+    endpoint_slices: Vec<ObjectName>,
+    secrets: Vec<ObjectName>,
+}
+
+impl Changes {
+    fn between(old: &Snapshot, new: &Snapshot) -> Self {
+        Self {
+            ingresses: changes::changed(&old.ingresses, &new.ingresses),
+            last_good: changes::changed(old.last_good.objects(), new.last_good.objects()),
+            services: changes::changed(&old.services, &new.services),
+            endpoint_slices: changes::changed(&old.endpoint_slices, &new.endpoint_slices),
+            secrets: changes::changed(&old.secrets, &new.secrets),
+        }
+    }
+}
+
+impl Merger {
+    /// Turns the objects of a cluster into the configuration of NGINX, as [`merge()`] does.
+    #[must_use]
+    pub fn merge(&mut self, snapshot: &Snapshot, options: &Options, now: Timestamp) -> Outcome {
+        let context = self.renew(snapshot, options);
+        let changes = Changes::between(&self.snapshot, snapshot);
+        let edits = self
+            .ingresses
+            .update(changes.ingresses, changes.last_good, snapshot, &context);
+        self.note(&edits);
+        let regrouped = self.upstreams.update(&edits);
+        self.secrets.update(&snapshot.secrets, &changes.secrets);
+        let renamed = regrouped.renamed.iter();
+        let causes = Causes {
+            edits: &edits,
+            renamed: renamed
+                .filter_map(|name| self.ingresses.get(name).cloned())
+                .collect(),
+            secrets: &changes.secrets,
+        };
+        let rebuilt = self
+            .hosts
+            .update(&causes, &context, &self.upstreams, &mut self.secrets);
+        let mut backends = regrouped.backends;
+        backends.extend(self.aliased_backends(&rebuilt));
+        let old = &self.snapshot.endpoint_slices;
+        let mut services =
+            self.slices
+                .update(&changes.endpoint_slices, old, &snapshot.endpoint_slices);
+        services.extend(changes.services);
+        let of_services = services
+            .iter()
+            .flat_map(|name| self.upstreams.of_service(name));
+        backends.extend(of_services.cloned());
+        if rebuilt.any || !edits.is_empty() {
+            backends.extend(self.join_canaries(&context));
+        }
+        self.backends.update(
+            backends,
+            Sources {
+                context: &context,
+                services: &snapshot.services,
+                slices: &self.slices,
+                hosts: &self.hosts,
+                upstreams: &self.upstreams,
+                canaries: &self.canaries,
+            },
+        );
+        let read = |protocol, old| stream::read(protocol, snapshot, &self.slices, &context, old);
+        (self.tcp, self.udp) = (
+            read(Protocol::Tcp, &self.tcp),
+            read(Protocol::Udp, &self.udp),
+        );
+        self.depend(&context);
+        self.snapshot = snapshot.clone();
+        let outcome = self.outcome(&context, now);
+        self.context = Some(context);
+        outcome
+    }
+
+    /// What is the same for all. If it is not what it was, everything is read again.
+    fn renew(&mut self, snapshot: &Snapshot, options: &Options) -> Context {
+        if let Some(known) = self.context.take() {
+            if known.is_current(&self.snapshot, snapshot, options) {
+                return known;
+            }
+            let mut diagnostics = Vec::new();
+            let context = Context::read(snapshot, options, &mut diagnostics);
+            if context == known {
+                self.config_diagnostics = diagnostics;
+                return known;
+            }
+        }
+        *self = Self::default();
+        Context::read(snapshot, options, &mut self.config_diagnostics)
+    }
+
+    /// Keeps what is few among many: dependencies, canaries and stream snippets, the latter in order of age.
+    fn note(&mut self, edits: &Edits) {
+        if edits.is_empty() {
+            return;
+        }
+        for definition in &edits.removed {
+            self.dependencies.remove(definition);
+        }
+        for definition in &edits.added {
+            self.dependencies.add(definition);
+        }
+        let definitions = self.ingresses.definitions();
+        let canaries = definitions.filter(|definition| definition.settings.canary.is_some());
+        self.canary_definitions = canaries.cloned().collect();
+        let definitions = self.ingresses.definitions();
+        let mut snippets: Vec<_> = definitions
+            .filter_map(|one| Some((&one.age, &one.name, one.settings.stream_snippet.as_ref()?)))
+            .collect();
+        snippets.sort();
+        self.stream_snippets = snippets
+            .into_iter()
+            .map(|(_, name, value)| Owned {
+                ingress: name.clone(),
+                value: value.clone(),
+            })
+            .collect();
+    }
+
+    /// The backends with affinity of hosts that have other aliases now: their cookie may be set for those too.
+    fn aliased_backends(&self, rebuilt: &Rebuilt) -> BTreeSet<UpstreamName> {
+        let entries = rebuilt.aliases.iter();
+        let entries = entries.filter_map(|host| self.hosts.entries.get(host));
+        let definitions = entries
+            .flat_map(|entry| &entry.claims)
+            .map(|claim| &claim.definition)
+            .filter(|definition| definition.settings.backend.affinity.is_some());
+        definitions
+            .flat_map(|definition| {
+                let uses = 0..definition.uses.len();
+                uses.map(|index| self.upstreams.name(definition, index))
+            })
+            .collect()
+    }
+
+    /// Finds the main backends of canaries; answers the backends that are concerned.
+    fn join_canaries(&mut self, context: &Context) -> BTreeSet<UpstreamName> {
+        let policy = context.options.conflict_policy;
+        let canaries = canary::merge(
+            &self.canary_definitions,
+            policy,
+            &self.hosts,
+            &self.upstreams,
+        );
+        let changed = self.canaries.changed(&canaries);
+        self.canaries = canaries;
+        changed
+    }
+
+    /// What flags and ConfigMaps refer to.
+    fn depend(&mut self, context: &Context) {
+        let mut fixed: BTreeSet<_> = context.dependencies().into_iter().collect();
+        fixed.extend(self.tcp.dependencies.iter().cloned());
+        fixed.extend(self.udp.dependencies.iter().cloned());
+        self.dependencies.set_fixed(fixed);
+    }
+
+    fn outcome(&mut self, context: &Context, now: Timestamp) -> Outcome {
+        let parts = Parts {
+            context,
+            hosts: &self.hosts,
+            backends: &self.backends,
+            tcp: &self.tcp,
+            udp: &self.udp,
+            stream_snippets: &self.stream_snippets,
+            now,
+        };
+        let mut diagnostics = self.config_diagnostics.clone();
+        let (model, provenance) = assemble::assemble(parts, &mut self.secrets, &mut diagnostics);
+        diagnostics.extend(self.ingresses.diagnostics().cloned());
+        diagnostics.extend(self.hosts.alias_diagnostics.iter().cloned());
+        diagnostics.extend(self.canaries.diagnostics.iter().cloned());
+        diagnostics.extend(self.backends.diagnostics.values().flatten().cloned());
+        diagnostics.extend(self.tcp.diagnostics.iter().cloned());
+        diagnostics.extend(self.udp.diagnostics.iter().cloned());
+        diagnostics.sort();
+        diagnostics.dedup();
+        Outcome {
+            model,
+            diagnostics,
+            provenance,
+            dependencies: self.dependencies.clone(),
+            last_good: self.ingresses.last_good.clone(),
+        }
+    }
 }

@@ -207,6 +207,12 @@ impl<K> ObjectMap<K> {
         self.0.is_empty()
     }
 
+    /// Whether both are clones of one map without a change since: a fast answer, which may be no for equal maps.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Adds or replaces an object; answers the one that was there.
     pub fn insert(&mut self, name: ObjectName, object: impl Into<Arc<K>>) -> Option<Arc<K>> {
         Arc::make_mut(&mut self.0).insert(name, object.into())

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{live::Certificate, object::ObjectName};
+use crate::{live::Certificate, object::ObjectName, selector::LabelSelector};
 
 /// Who holds a host and path, a host's TLS section or a server-level setting that several Ingresses define.
 ///
@@ -32,6 +32,14 @@ pub struct Options {
     pub watch_ingress_without_class: bool,
     /// `--watch-namespace`: other namespaces do not count. `None`: all count.
     pub watch_namespace: Option<String>,
+    /// `--watch-namespace-selector`: namespaces whose labels do not match do not count. `None`: all count.
+    pub namespace_selector: Option<LabelSelector>,
+    /// Whether IngressClasses can be read. Where they cannot, `spec.ingressClassName` is not looked at and the class is
+    /// what the annotation says.
+    pub ingress_classes_readable: bool,
+    /// The node that the controller runs on, with `--enable-topology-aware-routing`: Services that ask for it get the
+    /// endpoints of the node's zone. `None`: all endpoints are used.
+    pub node: Option<String>,
     /// `--disable-catch-all`: Ingresses with `spec.defaultBackend` are ignored.
     pub disable_catch_all: bool,
     /// `--deep-inspect`: Ingresses with suspicious hosts, paths or Secret names are ignored.
@@ -70,6 +78,9 @@ impl Default for Options {
             ingress_class_by_name: false,
             watch_ingress_without_class: false,
             watch_namespace: None,
+            namespace_selector: None,
+            ingress_classes_readable: true,
+            node: None,
             disable_catch_all: false,
             deep_inspect: true,
             annotations_prefix: "nginx.ingress.kubernetes.io".into(),

@@ -1,6 +1,9 @@
 //! What a merge yields.
 
-use crate::{diagnostic::Diagnostic, layout::Layout, live::Live};
+use crate::{
+    dependencies::Dependencies, diagnostic::Diagnostic, layout::Layout, live::Live,
+    provenance::Provenance, snapshot::LastGood,
+};
 
 /// The configuration: what files show, and what a running NGINX is told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,4 +21,10 @@ pub struct Outcome {
     pub model: Model,
     /// What objects' authors and the operator should know, sorted, without repetition.
     pub diagnostics: Vec<Diagnostic>,
+    /// Who defined what, and who lost it.
+    pub provenance: Provenance,
+    /// The objects that matter: a change of another one needs no merge.
+    pub dependencies: Dependencies,
+    /// The versions of Ingresses that are served, for the next [`Snapshot`](crate::Snapshot).
+    pub last_good: LastGood,
 }

@@ -1,10 +1,13 @@
 //! Why a change needs a reload.
 
-use std::fmt;
+use std::{cmp::Ordering, collections::BTreeMap, fmt, sync::Arc};
 
 use serde::Serialize;
 
-use crate::{host::Host, layout::Layout};
+use crate::{
+    host::Host,
+    layout::{Layout, Location, LocationSettings, Modifier, Server, StreamServer},
+};
 
 /// One reason to reload NGINX: a closed list, so that metrics and tools can match on it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -133,12 +136,231 @@ impl fmt::Display for ReloadReason {
     }
 }
 
-/// Why NGINX has to be reloaded to show `new` where it shows `old`; empty when the two are equal.
+/// Why NGINX has to be reloaded to show `new` where it shows `old`; empty when, and only when, the two are equal.
+///
+/// Parts that are one shared pointer are not compared further, so that a plan after few changes is cheap.
 #[must_use]
 pub fn plan(old: Option<&Layout>, new: &Layout) -> Vec<ReloadReason> {
-    if old == Some(new) {
-        Vec::new()
-    } else {
-        vec![ReloadReason::First]
+    let Some(old) = old else {
+        return vec![ReloadReason::First];
+    };
+    let mut reasons = Vec::new();
+    if old.config != new.config {
+        let mut keys = old.config.changed_keys(&new.config);
+        if keys.is_empty() {
+            keys.push("(other)");
+        }
+        reasons.push(ReloadReason::ConfigChanged { keys });
     }
+    for (host, change) in pairs(&old.servers, &new.servers) {
+        let host = host.clone();
+        match change {
+            (None, _) => reasons.push(ReloadReason::HostAdded { host }),
+            (_, None) => reasons.push(ReloadReason::HostRemoved { host }),
+            (Some(old), Some(new)) => {
+                if !Arc::ptr_eq(old, new) && old != new {
+                    server(old, new, &mut reasons);
+                }
+            }
+        }
+    }
+    streams("TCP", &old.tcp, &new.tcp, &mut reasons);
+    streams("UDP", &old.udp, &new.udp, &mut reasons);
+    if old.stream_snippets != new.stream_snippets {
+        reasons.push(ReloadReason::StreamSnippetsChanged);
+    }
+    reasons
+}
+
+/// An entry of two maps: what the older one has, and what the newer one has.
+type Pair<'a, V> = (Option<&'a V>, Option<&'a V>);
+
+/// The keys of both maps, each once and in order, with their values.
+fn pairs<'a, K: Ord, V>(
+    old: &'a BTreeMap<K, V>,
+    new: &'a BTreeMap<K, V>,
+) -> impl Iterator<Item = (&'a K, Pair<'a, V>)> {
+    let mut olds = old.iter().peekable();
+    let mut news = new.iter().peekable();
+    std::iter::from_fn(move || {
+        let order = match (olds.peek(), news.peek()) {
+            (None, None) => return None,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some((a, _)), Some((b, _))) => a.cmp(b),
+        };
+        let older = olds.next_if(|_| order.is_le());
+        let newer = news.next_if(|_| order.is_ge());
+        let (key, _) = older.or(newer)?;
+        Some((
+            key,
+            (older.map(|(_, value)| value), newer.map(|(_, value)| value)),
+        ))
+    })
+}
+
+fn streams(
+    protocol: &'static str,
+    old: &BTreeMap<u16, StreamServer>,
+    new: &BTreeMap<u16, StreamServer>,
+    reasons: &mut Vec<ReloadReason>,
+) {
+    let changed = pairs(old, new).filter(|(_, (old, new))| old != new);
+    reasons.extend(changed.map(|(port, _)| ReloadReason::StreamChanged {
+        protocol,
+        port: *port,
+    }));
+}
+
+/// The names of those fields that differ.
+macro_rules! differing {
+    ($old:expr, $new:expr, $($field:ident),+ $(,)?) => {
+        [$((stringify!($field), $old.$field != $new.$field)),+]
+            .into_iter()
+            .filter(|(_, differs)| *differs)
+            .map(|(name, _)| name)
+    };
+}
+
+/// Why two servers of one host differ; they do.
+fn server(old: &Server, new: &Server, reasons: &mut Vec<ReloadReason>) {
+    let before = reasons.len();
+    let host = || new.host.clone();
+    match (old.tls, new.tls) {
+        (false, true) => reasons.push(ReloadReason::TlsAdded { host: host() }),
+        (true, false) => reasons.push(ReloadReason::TlsRemoved { host: host() }),
+        (true, true) | (false, false) => {}
+    }
+    let settings = differing!(
+        old,
+        new,
+        aliases,
+        client_auth,
+        ssl_ciphers,
+        ssl_prefer_server_ciphers,
+        snippet,
+    );
+    reasons.extend(settings.map(|setting| ReloadReason::ServerChanged {
+        host: host(),
+        setting,
+    }));
+    locations(old, new, reasons);
+    if reasons.len() == before {
+        reasons.push(ReloadReason::ServerChanged {
+            host: host(),
+            setting: "settings",
+        });
+    }
+}
+
+/// What tells the locations of a server apart.
+fn key(location: &Location) -> (&str, Modifier) {
+    (&location.path, location.modifier)
+}
+
+fn places(server: &Server) -> BTreeMap<(&str, Modifier), usize> {
+    let locations = server.locations.iter().enumerate();
+    locations.map(|(i, location)| (key(location), i)).collect()
+}
+
+fn locations(old: &Server, new: &Server, reasons: &mut Vec<ReloadReason>) {
+    if old.locations == new.locations {
+        return;
+    }
+    let before = reasons.len();
+    let (olds, news) = (places(old), places(new));
+    let host = || new.host.clone();
+    for ((path, _), change) in pairs(&olds, &news) {
+        let path = || (*path).to_owned();
+        match change {
+            (None, _) => reasons.push(ReloadReason::PathAdded {
+                host: host(),
+                path: path(),
+            }),
+            (_, None) => reasons.push(ReloadReason::PathRemoved {
+                host: host(),
+                path: path(),
+            }),
+            (Some(i), Some(j)) => {
+                let pair = old.locations.get(*i).zip(new.locations.get(*j));
+                let settings = pair.into_iter().flat_map(|(old, new)| location(old, new));
+                reasons.extend(settings.map(|setting| ReloadReason::LocationChanged {
+                    host: host(),
+                    path: path(),
+                    setting,
+                }));
+            }
+        }
+    }
+    // A path that is both exact and prefix comes and goes as one.
+    dedup(reasons, before);
+    let olds_kept = old.locations.iter().map(key);
+    let olds_kept = olds_kept.filter(|key| news.contains_key(key));
+    let news_kept = new.locations.iter().map(key);
+    let news_kept = news_kept.filter(|key| olds.contains_key(key));
+    if !olds_kept.eq(news_kept) {
+        reasons.push(ReloadReason::LocationsReordered { host: host() });
+    }
+}
+
+/// Leaves out repetitions from a place on.
+fn dedup(reasons: &mut Vec<ReloadReason>, from: usize) {
+    let mut tail = reasons.split_off(from.min(reasons.len()));
+    tail.dedup();
+    reasons.append(&mut tail);
+}
+
+/// The settings in which two locations differ.
+fn location(old: &Location, new: &Location) -> Vec<&'static str> {
+    if old == new {
+        return Vec::new();
+    }
+    let mut settings: Vec<_> = differing!(
+        old,
+        new,
+        upstream,
+        service,
+        ingress,
+        ingress_path,
+        path_type,
+    )
+    .collect();
+    if !Arc::ptr_eq(&old.settings, &new.settings) && old.settings != new.settings {
+        let before = settings.len();
+        settings.extend(annotations(&old.settings, &new.settings));
+        if settings.len() == before {
+            settings.push("settings");
+        }
+    }
+    settings
+}
+
+fn annotations(
+    old: &LocationSettings,
+    new: &LocationSettings,
+) -> impl Iterator<Item = &'static str> {
+    differing!(
+        old,
+        new,
+        denied,
+        backend_protocol,
+        ssl_redirect,
+        force_ssl_redirect,
+        preserve_trailing_slash,
+        use_port_in_redirects,
+        app_root,
+        redirect,
+        rewrite_target,
+        use_regex,
+        forwarded_prefix,
+        upstream_vhost,
+        body_size,
+        body_buffer_size,
+        connection_header,
+        proxy,
+        access_log,
+        rewrite_log,
+        satisfy,
+        snippet,
+    )
 }

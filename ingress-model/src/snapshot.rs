@@ -1,12 +1,14 @@
 //! The cluster objects that one merge may read.
 
+use std::sync::Arc;
+
 use k8s_openapi::api::{
     core::v1::{ConfigMap, Namespace, Node, Secret, Service},
     discovery::v1::EndpointSlice,
     networking::v1::{Ingress, IngressClass},
 };
 
-use crate::object::ObjectMap;
+use crate::object::{ObjectMap, ObjectName};
 
 /// The objects of a cluster at one moment. Cloning shares them all.
 #[derive(Clone, Debug, Default)]
@@ -27,4 +29,43 @@ pub struct Snapshot {
     pub namespaces: ObjectMap<Namespace>,
     /// Nodes, for topology-aware routing.
     pub nodes: ObjectMap<Node>,
+    /// The versions of Ingresses that were served before, from the [`Outcome`](crate::Outcome) of the merge before: an
+    /// Ingress whose current version is refused goes on being served as it was.
+    pub last_good: LastGood,
 }
+
+/// Versions of Ingresses that are or were served. Cloning is cheap.
+#[derive(Clone, Debug, Default)]
+pub struct LastGood(ObjectMap<Ingress>);
+
+impl LastGood {
+    /// The version of an Ingress that is or was served.
+    #[must_use]
+    pub fn get(&self, name: &ObjectName) -> Option<&Arc<Ingress>> {
+        self.0.get(name)
+    }
+
+    pub(crate) fn objects(&self) -> &ObjectMap<Ingress> {
+        &self.0
+    }
+
+    pub(crate) fn insert(&mut self, name: &ObjectName, ingress: &Arc<Ingress>) {
+        let known = self.0.get(name);
+        if !known.is_some_and(|known| Arc::ptr_eq(known, ingress)) {
+            self.0.insert(name.clone(), Arc::clone(ingress));
+        }
+    }
+
+    pub(crate) fn remove(&mut self, name: &ObjectName) {
+        self.0.remove(name);
+    }
+}
+
+impl PartialEq for LastGood {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.is_same(&other.0)
+            || self.0.len() == other.0.len() && self.0.iter().eq(other.0.iter())
+    }
+}
+
+impl Eq for LastGood {}

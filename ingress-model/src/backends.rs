@@ -1,0 +1,232 @@
+//! Backends: peers, balancing, affinity and canaries of each upstream.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::Ipv4Addr,
+    sync::Arc,
+};
+
+use hashbrown::HashSet;
+use k8s_openapi::api::core::v1::Service;
+
+use crate::{
+    canary::Canaries,
+    context::Context,
+    definition::HostRule,
+    diagnostic::{Diagnostic, Reason, Severity},
+    endpoints::{self, Peers, Protocol, Query},
+    host::Host,
+    hosts::Hosts,
+    live::{Backend, CookieAffinity, Endpoint, PortRef, UpstreamName},
+    object::{ObjectKind, ObjectMap, ObjectName, ObjectRef},
+    slices::Slices,
+    upstream::{Group, Upstreams},
+};
+
+/// What backends are built from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sources<'a> {
+    pub(crate) context: &'a Context,
+    pub(crate) services: &'a ObjectMap<Service>,
+    pub(crate) slices: &'a Slices,
+    pub(crate) hosts: &'a Hosts,
+    pub(crate) upstreams: &'a Upstreams,
+    pub(crate) canaries: &'a Canaries,
+}
+
+/// All backends but those of TCP and UDP services.
+#[derive(Debug, Default)]
+pub(crate) struct Backends {
+    pub(crate) built: BTreeMap<UpstreamName, Arc<Backend>>,
+    /// What there is to say about a backend to those who use it.
+    pub(crate) diagnostics: BTreeMap<UpstreamName, Vec<Diagnostic>>,
+}
+
+impl Backends {
+    /// Builds the named backends again, and those of their canaries, which share their affinity.
+    pub(crate) fn update(&mut self, names: BTreeSet<UpstreamName>, sources: Sources<'_>) {
+        let alternatives = &sources.canaries.alternatives;
+        let canaries: Vec<_> = names
+            .iter()
+            .filter_map(|name| alternatives.get(name))
+            .flatten()
+            .cloned()
+            .collect();
+        let mut names = names;
+        names.extend(canaries);
+        names.insert(UpstreamName::default_backend());
+        for name in names {
+            let mut diagnostics = Vec::new();
+            let backend = if name.as_str() == UpstreamName::DEFAULT_BACKEND {
+                Some(default_backend(sources, &mut diagnostics))
+            } else {
+                build(&name, sources, &mut diagnostics)
+            };
+            if diagnostics.is_empty() {
+                self.diagnostics.remove(&name);
+            } else {
+                self.diagnostics.insert(name.clone(), diagnostics);
+            }
+            match backend {
+                None => {
+                    self.built.remove(&name);
+                }
+                Some(backend) if self.built.get(&name).is_some_and(|old| **old == backend) => {}
+                Some(backend) => {
+                    self.built.insert(name, Arc::new(backend));
+                }
+            }
+        }
+    }
+}
+
+/// The backend of a group; none for a canary that belongs to nothing.
+fn build(
+    name: &UpstreamName,
+    sources: Sources<'_>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Backend> {
+    let group = sources.upstreams.group(name)?;
+    let user = group.users.first()?;
+    let target = user.target()?;
+    let settings = &user.definition.settings;
+    if user.is_canary() && !sources.canaries.mains.contains_key(name) {
+        return None;
+    }
+    let query = Query {
+        port: &target.port,
+        protocol: Protocol::Tcp,
+        disable_external_name: sources.context.options.disable_external_name,
+        zone: sources.context.zone.as_deref(),
+        service_upstream: settings.backend.service_upstream,
+    };
+    let peers = peers(&target.service, sources, query);
+    if let Some((reason, fault)) = peers.fault {
+        tell(
+            group,
+            reason,
+            &format!("Service {}: {fault}", target.service),
+            diagnostics,
+        );
+    }
+    let alternatives = sources.canaries.alternatives.get(name).cloned();
+    Some(Backend {
+        name: name.clone(),
+        port: Some(target.port.clone()),
+        external_name: peers.external_name,
+        endpoints: peers.endpoints,
+        ssl_passthrough: false,
+        load_balance: settings.backend.load_balance,
+        hash_by: settings.backend.hash_by.clone(),
+        affinity: shared_affinity(name, group, sources),
+        canary: user.is_canary(),
+        traffic_shaping: settings.canary.clone(),
+        alternatives: alternatives.unwrap_or_default(),
+    })
+}
+
+/// A Service that does not exist has no peers: requests are answered 503.
+fn peers(service: &ObjectName, sources: Sources<'_>, query: Query<'_>) -> Peers {
+    match sources.services.get(service) {
+        Some(object) => endpoints::find(object, sources.slices.of(service), query),
+        None => Peers {
+            fault: Some((Reason::MissingService, "it does not exist".into())),
+            ..Peers::default()
+        },
+    }
+}
+
+fn tell(group: &Group, reason: Reason, message: &str, diagnostics: &mut Vec<Diagnostic>) {
+    let mut told = HashSet::new();
+    for user in &group.users {
+        if told.insert(&user.definition.name) {
+            let object = user.definition.reference();
+            diagnostics.push(Diagnostic::new(object, Severity::Warning, reason, message));
+        }
+    }
+}
+
+/// A canary has the affinity of its main backend, so that a client which was sent to either stays there, unless
+/// `affinity-canary-behavior` is `legacy`. Of several main backends, it is the first one with affinity.
+fn shared_affinity(
+    name: &UpstreamName,
+    group: &Group,
+    sources: Sources<'_>,
+) -> Option<CookieAffinity> {
+    let legacy = group.users.first().is_none_or(|user| {
+        let settings = &user.definition.settings;
+        settings.canary.is_none() || settings.backend.affinity_canary_legacy
+    });
+    if legacy {
+        return affinity(group, sources.hosts);
+    }
+    let mains = sources.canaries.mains.get(name)?;
+    mains
+        .iter()
+        .filter_map(|main| sources.upstreams.group(main))
+        .find_map(|main| affinity(main, sources.hosts))
+}
+
+/// The cookie may be set at the paths, as the Ingresses write them, that go to the backend, on their hosts and those
+/// hosts' aliases.
+fn affinity(group: &Group, hosts: &Hosts) -> Option<CookieAffinity> {
+    let settings = &group.users.first()?.definition.settings.backend;
+    let mut affinity = settings.affinity.clone()?;
+    let everywhere = HostRule {
+        host: Host::catch_all(),
+        paths: Vec::new(),
+    };
+    for user in &group.users {
+        let catch_all = user.definition.catch_all.then_some(&everywhere);
+        for rule in user.definition.hosts.iter().chain(catch_all) {
+            let server = hosts.entries.get(&rule.host).map(|entry| &entry.server);
+            let aliases = server.map_or(&[][..], |server| &server.aliases);
+            for host in std::iter::once(&rule.host).chain(aliases) {
+                for path in user.paths(rule) {
+                    let paths = affinity.locations.entry(host.clone()).or_default();
+                    if !paths.iter().any(|known| known == path) {
+                        paths.push(path.to_owned());
+                    }
+                }
+            }
+        }
+    }
+    Some(affinity)
+}
+
+/// The backend of what nobody defines: the first port of `--default-backend-service`, or if that has no endpoints
+/// the controller's own server, which answers 404.
+fn default_backend(sources: Sources<'_>, diagnostics: &mut Vec<Diagnostic>) -> Backend {
+    let options = &sources.context.options;
+    let mut backend = Backend::new(UpstreamName::default_backend());
+    if let Some(name) = &options.default_backend_service {
+        let service = sources.services.get(name);
+        let ports = service.and_then(|service| service.spec.as_ref()?.ports.as_ref());
+        let port = ports.and_then(|ports| ports.first());
+        let port = port.map_or(PortRef::Number(0), |port| PortRef::Number(port.port));
+        let query = Query {
+            port: &port,
+            protocol: Protocol::Tcp,
+            disable_external_name: options.disable_external_name,
+            zone: sources.context.zone.as_deref(),
+            service_upstream: false,
+        };
+        let peers = peers(name, sources, query);
+        if let Some((reason, fault)) = peers.fault {
+            let object = ObjectRef::new(ObjectKind::Service, name.clone());
+            let message = format!("as default backend: {fault}");
+            diagnostics.push(Diagnostic::new(object, Severity::Warning, reason, message));
+        }
+        backend.external_name = peers.external_name;
+        backend.endpoints = peers.endpoints;
+        backend.endpoints.retain(|endpoint| endpoint.port > 0);
+    }
+    if backend.endpoints.is_empty() {
+        backend.external_name = false;
+        backend.endpoints.push(Endpoint {
+            address: Ipv4Addr::LOCALHOST.to_string(),
+            port: options.default_server_port,
+        });
+    }
+    backend
+}

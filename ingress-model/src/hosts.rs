@@ -1,0 +1,194 @@
+//! All hosts: who claims each, and the server that results.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use hashbrown::HashSet;
+
+use crate::{
+    alias,
+    context::Context,
+    definition::Definition,
+    diagnostic::Diagnostic,
+    host::Host,
+    layout::Server,
+    object::ObjectName,
+    options::ConflictPolicy,
+    secrets::Secrets,
+    server::{self, Built, Claim},
+    upstream::{Edits, Upstreams},
+};
+
+/// A host's claims, the one that holds first, and its server.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) claims: Vec<Claim>,
+    pub(crate) built: Built,
+    /// The server with its aliases.
+    pub(crate) server: Arc<Server>,
+}
+
+/// Hosts with their servers. Once updated, the catch-all host is always there.
+#[derive(Debug, Default)]
+pub(crate) struct Hosts {
+    pub(crate) entries: BTreeMap<Host, Entry>,
+    pub(crate) alias_diagnostics: Vec<Diagnostic>,
+    /// Hosts that want aliases.
+    aliased: BTreeSet<Host>,
+}
+
+/// Why hosts have to be built again.
+#[derive(Debug)]
+pub(crate) struct Causes<'a> {
+    pub(crate) edits: &'a Edits,
+    /// Definitions of which an upstream has another name now.
+    pub(crate) renamed: Vec<Arc<Definition>>,
+    pub(crate) secrets: &'a [ObjectName],
+}
+
+/// What an update changed.
+#[derive(Debug, Default)]
+pub(crate) struct Rebuilt {
+    /// Whether any host was built again or taken away.
+    pub(crate) any: bool,
+    /// Hosts with other aliases.
+    pub(crate) aliases: Vec<Host>,
+}
+
+impl Hosts {
+    /// Builds again what the causes concern.
+    pub(crate) fn update(
+        &mut self,
+        causes: &Causes<'_>,
+        context: &Context,
+        upstreams: &Upstreams,
+        secrets: &mut Secrets,
+    ) -> Rebuilt {
+        let touched = self.touched(causes);
+        let removed = causes.edits.removed_names();
+        let any = !touched.is_empty();
+        for (host, added) in touched {
+            let old = self.entries.remove(&host);
+            let (mut claims, old) = match old {
+                Some(entry) => (entry.claims, Some(entry.server)),
+                None => (Vec::new(), None),
+            };
+            claims.retain(|claim| !removed.contains(&claim.definition.name));
+            claims.extend(added);
+            sort(&mut claims, context.options.conflict_policy);
+            self.aliased.remove(&host);
+            if claims.is_empty() && !host.is_catch_all() {
+                continue;
+            }
+            let built = server::build(&host, &claims, context, upstreams, secrets);
+            if built.aliases.is_some() {
+                self.aliased.insert(host.clone());
+            }
+            let aliases = old.as_ref().filter(|_| built.aliases.is_some());
+            let aliases = aliases.map_or(&[][..], |server| &server.aliases);
+            let server = with_aliases(&built.server, aliases);
+            let server = old.filter(|old| *old == server).unwrap_or(server);
+            let entry = Entry {
+                claims,
+                built,
+                server,
+            };
+            self.entries.insert(host, entry);
+        }
+        let aliases = if any {
+            self.settle_aliases(context.options.conflict_policy)
+        } else {
+            Vec::new()
+        };
+        Rebuilt { any, aliases }
+    }
+
+    /// The hosts to build again, with the claims that they get.
+    fn touched(&self, causes: &Causes<'_>) -> BTreeMap<Host, Vec<Claim>> {
+        let mut touched: BTreeMap<Host, Vec<Claim>> = BTreeMap::new();
+        if self.entries.is_empty() {
+            touched.insert(Host::catch_all(), Vec::new());
+        }
+        let concerned = causes.edits.removed.iter().chain(&causes.renamed);
+        for definition in concerned {
+            for claim in claims(definition) {
+                touched.entry(host_of(&claim)).or_default();
+            }
+        }
+        for definition in &causes.edits.added {
+            for claim in claims(definition) {
+                touched.entry(host_of(&claim)).or_default().push(claim);
+            }
+        }
+        if !causes.secrets.is_empty() {
+            let changed: HashSet<_> = causes.secrets.iter().collect();
+            for (host, entry) in &self.entries {
+                if entry
+                    .built
+                    .secrets
+                    .iter()
+                    .any(|name| changed.contains(name))
+                {
+                    touched.entry(host.clone()).or_default();
+                }
+            }
+        }
+        touched
+    }
+
+    /// Gives the servers the aliases that they may have; answers those for which they are other ones than before.
+    fn settle_aliases(&mut self, policy: ConflictPolicy) -> Vec<Host> {
+        let (aliases, diagnostics) = alias::settle(&self.entries, &self.aliased, policy);
+        self.alias_diagnostics = diagnostics;
+        let mut changed = Vec::new();
+        for (host, aliases) in aliases {
+            let Some(entry) = self.entries.get_mut(&host) else {
+                continue;
+            };
+            if entry.server.aliases != aliases {
+                entry.server = with_aliases(&entry.built.server, &aliases);
+                changed.push(host);
+            }
+        }
+        changed
+    }
+}
+
+/// The hosts that a definition has a say about. A canary has none: it only takes a share of what others define.
+fn claims(definition: &Arc<Definition>) -> impl Iterator<Item = Claim> {
+    let rules = (0..definition.hosts.len()).map(Some);
+    let catch_all = definition.catch_all.then_some(None);
+    let is_canary = definition.settings.canary.is_some();
+    let claims = rules.chain(catch_all).filter(move |_| !is_canary);
+    claims.map(|rule| Claim {
+        definition: Arc::clone(definition),
+        rule,
+    })
+}
+
+fn host_of(claim: &Claim) -> Host {
+    let rule = claim.rule.and_then(|rule| claim.definition.hosts.get(rule));
+    rule.map_or_else(Host::catch_all, |rule| rule.host.clone())
+}
+
+/// The claim that holds comes first. Where the oldest definition wins, an Ingress without rules holds what nobody
+/// defines before any rule without host does, as in ingress-nginx.
+fn sort(claims: &mut [Claim], policy: ConflictPolicy) {
+    let has_rule = |claim: &Claim| policy == ConflictPolicy::OldestWins && claim.rule.is_some();
+    claims.sort_by(|a, b| {
+        let catch_all = has_rule(a).cmp(&has_rule(b));
+        catch_all.then_with(|| policy.precedence(&a.definition, &b.definition))
+    });
+}
+
+fn with_aliases(server: &Arc<Server>, aliases: &[Host]) -> Arc<Server> {
+    if server.aliases == aliases {
+        return Arc::clone(server);
+    }
+    Arc::new(Server {
+        aliases: aliases.to_vec(),
+        ..server.as_ref().clone()
+    })
+}

@@ -1,0 +1,335 @@
+//! Paths: which may be served, who wins one, and in what order and form NGINX sees them.
+
+use std::{cmp::Reverse, sync::Arc};
+
+use hashbrown::HashMap;
+
+use crate::{
+    definition::{Definition, PathField},
+    diagnostic::Reason,
+    layout::{Location, LocationSettings, Modifier, PathType, ServicePort},
+    live::UpstreamName,
+    provenance::{Ledger, Subject},
+    value::MAX_TEXT,
+};
+
+/// Room for what a `$` may become when a path is written into NGINX's configuration.
+const DOLLAR: usize = 16;
+
+/// Reads a path of a rule. An empty one is `/`; Exact is Exact, and every other type is Prefix.
+///
+/// It has to start with `/`, must not hold control characters, and has to fit into one token of NGINX's configuration
+/// when quotes, backslashes and dollar signs are escaped.
+pub(crate) fn read(
+    path: Option<&str>,
+    path_type: &str,
+) -> Result<(String, PathType), &'static str> {
+    let path = path.filter(|path| !path.is_empty()).unwrap_or("/");
+    if !path.starts_with('/') {
+        return Err("it does not start with /");
+    }
+    let mut length = path.len();
+    for c in path.chars() {
+        match c {
+            '"' | '\\' => length += 1,
+            '$' => length += DOLLAR,
+            c if c.is_control() => return Err("a control character stands in it"),
+            _ => {}
+        }
+    }
+    if length > MAX_TEXT {
+        return Err("it is longer than NGINX accepts");
+    }
+    let path_type = match path_type {
+        "Exact" => PathType::Exact,
+        _ => PathType::Prefix,
+    };
+    Ok((path.to_owned(), path_type))
+}
+
+/// A path that an Ingress, or the controller itself, wants a host to have.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry<'a> {
+    /// Who defines it; `None` for the controller.
+    pub(crate) definition: Option<&'a Definition>,
+    pub(crate) path: &'a str,
+    pub(crate) path_type: PathType,
+    /// Where it stands; `None` for a default backend.
+    pub(crate) field: Option<PathField>,
+    pub(crate) service: Option<&'a ServicePort>,
+    pub(crate) upstream: UpstreamName,
+    pub(crate) settings: &'a Arc<LocationSettings>,
+}
+
+impl Entry<'_> {
+    /// Whether the location matches by a regular expression: with `use-regex`, or with a rewrite to anything but its
+    /// own path.
+    fn is_regex(&self) -> bool {
+        let rewrite = self.settings.rewrite_target.as_ref();
+        let rewrite = rewrite.map(crate::value::Template::as_str);
+        self.settings.use_regex || rewrite.is_some_and(|to| !to.is_empty() && to != self.path)
+    }
+
+    fn location(&self, modifier: Modifier, path: String) -> Location {
+        Location {
+            modifier,
+            path,
+            ingress_path: self.path.to_owned(),
+            path_type: self.path_type,
+            ingress: self.definition.map(|definition| definition.name.clone()),
+            service: self.service.cloned(),
+            upstream: self.upstream.clone(),
+            settings: Arc::clone(self.settings),
+        }
+    }
+}
+
+/// The locations of a host, given the paths that are wanted for it, the one that holds first.
+///
+/// * Of several entries with one path and type the first holds ([`hold`]).
+/// * If a location of the host matches by regular expression, all of them do: `~* "^path"`, in which Exact and Prefix
+///   of one path are the same location, so that the first holds.
+/// * Otherwise Exact is `= path`, and a Prefix path is `path/` with `= path`, one final slash or none making no
+///   difference (Kubernetes docs, "Path types"): of `/a` and `/a/` the first holds. The `= path` of a Prefix yields to
+///   an Exact path, which is the more specific one.
+///
+/// So no two locations have the same modifier and path, which NGINX would refuse as duplicates. Whoever loses an entry
+/// learns of it, unless the entry is the controller's own.
+pub(crate) fn locations(entries: Vec<Entry<'_>>, ledger: &mut Ledger<'_>) -> Vec<Location> {
+    let held = hold(entries, |entry| (entry.path, entry.path_type));
+    let regex = held.iter().any(|(entry, _)| entry.is_regex());
+    let mut held = collapse(held, regex);
+    held.sort_by_cached_key(|(entry, _)| order(entry));
+    for (entry, losers) in &held {
+        record(entry, losers, ledger);
+    }
+    if regex {
+        held.iter()
+            .map(|(entry, _)| entry.location(Modifier::Regex, entry.path.to_owned()))
+            .collect()
+    } else {
+        plain(&held)
+    }
+}
+
+/// An entry that holds its path, and those that lost it.
+type Held<'a> = (Entry<'a>, Vec<Entry<'a>>);
+
+/// Of the entries with one key the first holds.
+fn hold<'a, K: std::hash::Hash + Eq>(
+    entries: Vec<Entry<'a>>,
+    key: impl Fn(&Entry<'a>) -> K,
+) -> Vec<Held<'a>> {
+    let mut places: HashMap<K, usize> = HashMap::with_capacity(entries.len());
+    let mut held: Vec<Held<'a>> = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let place = *places.entry(key(&entry)).or_insert(held.len());
+        match held.get_mut(place) {
+            Some((_, losers)) => losers.push(entry),
+            None => held.push((entry, Vec::new())),
+        }
+    }
+    held
+}
+
+/// Of the held entries that would be one location of NGINX the first stays, and takes over the losers of the others.
+fn collapse(held: Vec<Held<'_>>, regex: bool) -> Vec<Held<'_>> {
+    let mut places: HashMap<(bool, &str), usize> = HashMap::with_capacity(held.len());
+    let mut kept: Vec<Held<'_>> = Vec::with_capacity(held.len());
+    for (entry, losers) in held {
+        let exact = entry.path_type == PathType::Exact && !regex;
+        let text = if regex || exact {
+            entry.path
+        } else {
+            without_slash(entry.path)
+        };
+        let place = *places.entry((exact, text)).or_insert(kept.len());
+        match kept.get_mut(place) {
+            Some((_, lost)) => lost.extend(std::iter::once(entry).chain(losers)),
+            None => kept.push((entry, losers)),
+        }
+    }
+    kept
+}
+
+/// The path of a Prefix as `= path` names it; empty for `/`.
+fn without_slash(path: &str) -> &str {
+    path.trim_end_matches('/')
+}
+
+/// Longer paths come first, since NGINX takes the first regular expression that matches; among equally long ones the
+/// larger text, and of Exact and Prefix the former.
+fn order<'a>(entry: &Entry<'a>) -> (Reverse<(usize, &'a str)>, PathType) {
+    (Reverse((entry.path.len(), entry.path)), entry.path_type)
+}
+
+fn record(entry: &Entry<'_>, losers: &[Entry<'_>], ledger: &mut Ledger<'_>) {
+    // Only where `spec.defaultBackend` is the definition is the path not written anywhere.
+    let (Some(winner), true) = (entry.definition, is_defined(entry)) else {
+        return;
+    };
+    let subject = Subject::Path {
+        path: entry.path.to_owned(),
+        path_type: entry.path_type,
+    };
+    let losers = losers.iter().filter(|loser| is_defined(loser));
+    let losers = losers.filter_map(|loser| {
+        let key = loser.field.map_or_else(
+            || "spec.defaultBackend".to_owned(),
+            |field| format!("{field}.path"),
+        );
+        loser.definition.map(|definition| (definition, Some(key)))
+    });
+    ledger.decide(subject, winner, losers.collect(), Reason::PathConflict);
+}
+
+/// Whether an Ingress asks for this path, rather than getting it along with a host.
+fn is_defined(entry: &Entry<'_>) -> bool {
+    entry.field.is_some()
+        || entry
+            .definition
+            .is_some_and(|definition| definition.catch_all)
+}
+
+/// Locations of a host without regular expressions.
+fn plain(held: &[Held<'_>]) -> Vec<Location> {
+    let exact: hashbrown::HashSet<&str> = held
+        .iter()
+        .filter(|(entry, _)| entry.path_type == PathType::Exact)
+        .map(|(entry, _)| entry.path)
+        .collect();
+    let mut locations = Vec::with_capacity(2 * held.len());
+    for (entry, _) in held {
+        let base = without_slash(entry.path);
+        match entry.path_type {
+            PathType::Exact => {
+                locations.push(entry.location(Modifier::Exact, entry.path.to_owned()));
+            }
+            PathType::Prefix => {
+                locations.push(entry.location(Modifier::Prefix, format!("{base}/")));
+                if !base.is_empty() && !exact.contains(base) {
+                    locations.push(entry.location(Modifier::Exact, base.to_owned()));
+                }
+            }
+        }
+    }
+    locations
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{host::Host, value::Template};
+
+    #[test]
+    fn paths_are_read_or_refused() {
+        for (path, path_type, want) in [
+            (None, "Prefix", Some(("/", PathType::Prefix))),
+            (Some(""), "Exact", Some(("/", PathType::Exact))),
+            (
+                Some("/a"),
+                "ImplementationSpecific",
+                Some(("/a", PathType::Prefix)),
+            ),
+            (Some("/a"), "", Some(("/a", PathType::Prefix))),
+            (
+                Some("/a\"b\\c$d"),
+                "Exact",
+                Some(("/a\"b\\c$d", PathType::Exact)),
+            ),
+            (Some("/ä ;{}"), "Prefix", Some(("/ä ;{}", PathType::Prefix))),
+            (Some("a"), "Prefix", None),
+            (Some("/a\nb"), "Prefix", None),
+            (Some("/a\0"), "Prefix", None),
+            (Some("/a\u{85}"), "Prefix", None),
+        ] {
+            let read = read(path, path_type).ok();
+            let read = read.as_ref().map(|(path, kind)| (path.as_str(), *kind));
+            assert_eq!(read, want, "{path:?}");
+        }
+        assert!(read(Some(&format!("/{}", "x".repeat(MAX_TEXT - 1))), "").is_ok());
+        assert!(read(Some(&format!("/{}", "x".repeat(MAX_TEXT))), "").is_err());
+        assert!(read(Some(&format!("/{}", "\"".repeat(MAX_TEXT / 2))), "").is_err());
+        assert!(read(Some(&format!("/{}", "$".repeat(MAX_TEXT / 16))), "").is_err());
+    }
+
+    const E: PathType = PathType::Exact;
+    const P: PathType = PathType::Prefix;
+
+    /// Locations as text, each with the upstream that the entry got as its number.
+    fn show(paths: &[(&str, PathType)], settings: &Arc<LocationSettings>) -> Vec<String> {
+        let entries = paths
+            .iter()
+            .enumerate()
+            .map(|(i, (path, path_type))| Entry {
+                definition: None,
+                path,
+                path_type: *path_type,
+                field: None,
+                service: None,
+                upstream: UpstreamName::new(&i.to_string()),
+                settings,
+            });
+        let host = Host::catch_all();
+        locations(entries.collect(), &mut Ledger::new(&host))
+            .iter()
+            .map(|location| {
+                let modifier = match location.modifier {
+                    Modifier::Exact => "= ",
+                    Modifier::Prefix => "",
+                    Modifier::Regex => "~ ",
+                };
+                format!("{modifier}{} {}", location.path, location.upstream)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn no_two_locations_are_one() {
+        let none = Arc::default();
+        for (paths, want) in [
+            (&[("/", P)][..], &["/ 0"][..]),
+            (&[("/", E), ("/", P)], &["= / 0", "/ 1"]),
+            (&[("/a", P), ("/", P)], &["/a/ 0", "= /a 0", "/ 1"]),
+            (&[("/a/", P)], &["/a/ 0", "= /a 0"]),
+            (&[("/a", P), ("/a/", P)], &["/a/ 0", "= /a 0"]),
+            (&[("/a/", P), ("/a", P)], &["/a/ 0", "= /a 0"]),
+            (&[("/a", P), ("/a", E), ("/a", P)], &["= /a 1", "/a/ 0"]),
+            (&[("/a/", P), ("/a", E)], &["/a/ 0", "= /a 1"]),
+            (&[("/a/", E), ("/a", P)], &["= /a/ 0", "/a/ 1", "= /a 1"]),
+            (&[("/a", E), ("/a", E)], &["= /a 0"]),
+            (&[("//", P), ("/", P)], &["/ 0"]),
+            (
+                &[("/b", P), ("/a", P), ("/aa", P)],
+                &["/aa/ 2", "= /aa 2", "/b/ 0", "= /b 0", "/a/ 1", "= /a 1"],
+            ),
+        ] {
+            assert_eq!(show(paths, &none), want, "{paths:?}");
+        }
+    }
+
+    #[test]
+    fn one_regular_expression_makes_all_of_them_such() {
+        let regex = Arc::new(LocationSettings {
+            use_regex: true,
+            ..LocationSettings::default()
+        });
+        let rewrite = |target| {
+            Arc::new(LocationSettings {
+                rewrite_target: Some(Template::constant(target)),
+                ..LocationSettings::default()
+            })
+        };
+        assert_eq!(
+            show(
+                &[("/a", E), ("/", P), ("/a", P), ("/a/", P), ("/b(.*)", P)],
+                &regex
+            ),
+            ["~ /b(.*) 4", "~ /a/ 3", "~ /a 0", "~ / 1"]
+        );
+        assert_eq!(show(&[("/a", P)], &rewrite("/")), ["~ /a 0"]);
+        assert_eq!(show(&[("/a", P)], &rewrite("/a")), ["/a/ 0", "= /a 0"]);
+        assert_eq!(show(&[("/a", P)], &rewrite("")), ["/a/ 0", "= /a 0"]);
+        assert_eq!(show(&[("//", P), ("/", P)], &regex), ["~ // 0", "~ / 1"]);
+    }
+}

@@ -1,0 +1,314 @@
+//! One host: from the Ingresses that define it to its NGINX server.
+
+use std::sync::Arc;
+
+use crate::{
+    annotation::{ClientAuthSettings, ServerSettings},
+    context::Context,
+    definition::{BackendUse, Definition, HostRule},
+    diagnostic::{Diagnostic, Reason, Severity},
+    host::Host,
+    layout::{ClientAuth, Location, LocationSettings, Owned, PathType, Server},
+    live::UpstreamName,
+    object::ObjectName,
+    options::ConflictPolicy,
+    path::{self, Entry},
+    provenance::{Decision, Ledger, Loser, Subject},
+    secrets::Secrets,
+    tls::{self, HostCertificate},
+    upstream::Upstreams,
+};
+
+/// The path of the location that takes what no other one does.
+const ROOT: &str = "/";
+
+/// An Ingress that has a say about a host.
+#[derive(Clone, Debug)]
+pub(crate) struct Claim {
+    pub(crate) definition: Arc<Definition>,
+    /// Which of its hosts; `None` when the Ingress is for every host that nobody defines.
+    pub(crate) rule: Option<usize>,
+}
+
+impl Claim {
+    fn rule(&self) -> Option<&HostRule> {
+        self.rule.and_then(|rule| self.definition.hosts.get(rule))
+    }
+}
+
+/// A host's server, without the aliases, about which all hosts have to agree.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Built {
+    pub(crate) server: Arc<Server>,
+    /// `server-alias`, and whose it is.
+    pub(crate) aliases: Option<(Arc<Definition>, Vec<Host>)>,
+    pub(crate) certificate: Option<HostCertificate>,
+    pub(crate) decisions: Arc<Vec<Decision>>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    /// Secrets that were looked for.
+    pub(crate) secrets: Vec<ObjectName>,
+}
+
+/// Builds the server of a host from its claims, the one that holds first.
+pub(crate) fn build(
+    host: &Host,
+    claims: &[Claim],
+    context: &Context,
+    upstreams: &Upstreams,
+    secrets: &mut Secrets,
+) -> Built {
+    let policy = context.options.conflict_policy;
+    let mut ledger = Ledger::new(host);
+    let locations = locations(claims, context, upstreams, &mut ledger);
+    let rules = claims.iter().filter(|claim| claim.rule.is_some());
+    let definitions: Vec<_> = rules.map(|claim| &claim.definition).collect();
+    let certificate = tls::choose(&definitions, policy, secrets, &mut ledger);
+    let client_auth = client_auth(&definitions, secrets, &mut ledger);
+    let aliases = settle(&definitions, "server-alias", &mut ledger, |settings| {
+        Some(&settings.aliases).filter(|aliases| !aliases.is_empty())
+    });
+    let snippet = settle(&definitions, "server-snippet", &mut ledger, |settings| {
+        settings.snippet.as_ref()
+    });
+    let ssl_ciphers = settle(&definitions, "ssl-ciphers", &mut ledger, |settings| {
+        settings.ssl_ciphers.as_ref()
+    });
+    let prefer = "ssl-prefer-server-ciphers";
+    let ssl_prefer_server_ciphers = settle(&definitions, prefer, &mut ledger, |settings| {
+        settings.ssl_prefer_server_ciphers.as_ref()
+    });
+    let server = Server {
+        host: host.clone(),
+        aliases: Vec::new(),
+        tls: certificate.is_some(),
+        client_auth,
+        ssl_ciphers: ssl_ciphers.map(|(_, value)| value.clone()),
+        ssl_prefer_server_ciphers: ssl_prefer_server_ciphers.map(|(_, value)| *value),
+        snippet: snippet.map(|(definition, value)| Owned {
+            ingress: definition.name.clone(),
+            value: value.clone(),
+        }),
+        locations,
+    };
+    Built {
+        server: Arc::new(server),
+        aliases: aliases.map(|(definition, aliases)| (Arc::clone(definition), aliases.clone())),
+        certificate,
+        decisions: Arc::new(ledger.decisions),
+        diagnostics: ledger.diagnostics,
+        secrets: secrets_of(&definitions),
+    }
+}
+
+fn secrets_of(definitions: &[&Arc<Definition>]) -> Vec<ObjectName> {
+    let mut names = Vec::new();
+    for definition in definitions {
+        names.extend(
+            definition
+                .tls
+                .iter()
+                .filter_map(|entry| entry.secret.clone()),
+        );
+        let client_auth = definition.settings.server.client_auth.as_ref();
+        names.extend(client_auth.and_then(|auth| auth.secret.clone().ok()));
+    }
+    names
+}
+
+/// The paths of all claims, and the location `/` if nobody defines it. Within one Ingress, the path that is written
+/// last holds where the last definition does.
+fn locations(
+    claims: &[Claim],
+    context: &Context,
+    upstreams: &Upstreams,
+    ledger: &mut Ledger<'_>,
+) -> Vec<Location> {
+    let policy = context.options.conflict_policy;
+    let mut entries = Vec::new();
+    for claim in claims {
+        let definition = claim.definition.as_ref();
+        let Some(rule) = claim.rule() else {
+            let backend = definition.default_backend.as_ref();
+            entries.extend(backend.map(|backend| {
+                let settings = &definition.root_settings;
+                default_entry(definition, Some(backend), settings, upstreams)
+            }));
+            continue;
+        };
+        let paths = rule.paths.iter().map(|path| Entry {
+            definition: Some(definition),
+            path: &path.path,
+            path_type: path.path_type,
+            field: Some(path.field),
+            service: Some(&path.backend.service),
+            upstream: upstreams.name(definition, path.backend.index),
+            settings: &definition.settings.location,
+        });
+        match policy {
+            ConflictPolicy::LastDefinitionWins => entries.extend(paths.rev()),
+            ConflictPolicy::OldestWins => entries.extend(paths),
+        }
+    }
+    if ledger.host.is_catch_all() {
+        entries.push(Entry {
+            definition: None,
+            path: ROOT,
+            path_type: PathType::Prefix,
+            field: None,
+            service: None,
+            upstream: UpstreamName::default_backend(),
+            settings: &context.root_settings,
+        });
+    } else {
+        entries.extend(root(claims, policy, upstreams, ledger));
+    }
+    path::locations(entries, ledger)
+}
+
+/// The location `/` of a host, for the paths that nobody defines: with the annotations of one of its Ingresses and
+/// that Ingress's default backend, or with the controller's default backend.
+///
+/// Under [`ConflictPolicy::OldestWins`] the Ingress is the host's oldest, whether it has a default backend or not.
+/// Under [`ConflictPolicy::LastDefinitionWins`] it is the last one that has one, else the last one.
+fn root<'a>(
+    claims: &'a [Claim],
+    policy: ConflictPolicy,
+    upstreams: &Upstreams,
+    ledger: &mut Ledger<'_>,
+) -> Option<Entry<'a>> {
+    let definitions = || claims.iter().map(|claim| claim.definition.as_ref());
+    let has_backend = |definition: &&Definition| definition.default_backend.is_some();
+    let oldest = policy == ConflictPolicy::OldestWins;
+    let owner = definitions()
+        .find(|definition| oldest || has_backend(definition))
+        .or_else(|| definitions().next())?;
+    let is_root = |claim: &Claim| {
+        let rule = claim.rule();
+        let mut paths = rule.iter().flat_map(|rule| &rule.paths);
+        paths.any(|path| path.path == ROOT && path.path_type == PathType::Prefix)
+    };
+    if !claims.iter().any(is_root) {
+        let losers = definitions().filter(has_backend);
+        let losers: Vec<_> = losers
+            .filter(|loser| loser.name != owner.name)
+            .map(|loser| (loser, Some("spec.defaultBackend".to_owned())))
+            .collect();
+        if has_backend(&owner) || !losers.is_empty() {
+            let reason = Reason::ServerSettingConflict;
+            ledger.decide(Subject::DefaultBackend, owner, losers, reason);
+        }
+    }
+    let settings = &owner.settings.location;
+    Some(default_entry(
+        owner,
+        owner.default_backend.as_ref(),
+        settings,
+        upstreams,
+    ))
+}
+
+fn default_entry<'a>(
+    definition: &'a Definition,
+    backend: Option<&'a BackendUse>,
+    settings: &'a Arc<LocationSettings>,
+    upstreams: &Upstreams,
+) -> Entry<'a> {
+    Entry {
+        definition: Some(definition),
+        path: ROOT,
+        path_type: PathType::Prefix,
+        field: None,
+        service: backend.map(|backend| &backend.service),
+        upstream: backend.map_or_else(UpstreamName::default_backend, |backend| {
+            upstreams.name(definition, backend.index)
+        }),
+        settings,
+    }
+}
+
+/// A setting of the whole server is held by the first definition that has it; the others are told unless they want the
+/// same.
+fn settle<'a, T: PartialEq + 'a>(
+    definitions: &[&'a Arc<Definition>],
+    name: &'static str,
+    ledger: &mut Ledger<'_>,
+    get: impl Fn(&ServerSettings) -> Option<&T>,
+) -> Option<(&'a Arc<Definition>, &'a T)> {
+    let mut wanted = definitions
+        .iter()
+        .filter_map(|definition| Some((*definition, get(&definition.settings.server)?)));
+    let (winner, value) = wanted.next()?;
+    let losers: Vec<Loser<'_>> = wanted
+        .filter(|(_, other)| *other != value)
+        .map(|(definition, _)| (&**definition, Some(name.to_owned())))
+        .collect();
+    ledger.decide(
+        Subject::Setting(name),
+        winner,
+        losers,
+        Reason::ServerSettingConflict,
+    );
+    Some((winner, value))
+}
+
+/// Client certificates are asked for as the first definition that asks for them says. If its Secret cannot be used, the
+/// whole server refuses: whoever guards a host must not find it open.
+fn client_auth(
+    definitions: &[&Arc<Definition>],
+    secrets: &mut Secrets,
+    ledger: &mut Ledger<'_>,
+) -> Option<Owned<ClientAuth>> {
+    let name = "auth-tls-secret";
+    let (definition, settings) = settle(definitions, name, ledger, |settings| {
+        settings.client_auth.as_ref()
+    })?;
+    let authority = match &settings.secret {
+        Err(fault) => Err((None, fault.clone())),
+        Ok(name) => match secrets.authority(name) {
+            Some(Ok(authority)) => Ok(authority),
+            Some(Err(error)) => {
+                let fault = format!("Secret {name} cannot be used: {error}");
+                Err((Some(Reason::InvalidSecret), fault))
+            }
+            None => {
+                let fault = format!("Secret {name} does not exist");
+                Err((Some(Reason::MissingSecret), fault))
+            }
+        },
+    };
+    // What is wrong with the annotation itself was said when it was read.
+    if let Err((Some(reason), fault)) = &authority {
+        let message = format!("{fault}; host {} refuses every request", ledger.host);
+        ledger.tell(
+            definition,
+            Severity::Error,
+            *reason,
+            Some(name.to_owned()),
+            message,
+        );
+    }
+    let value = with_authority(settings, authority.map_err(|(_, fault)| fault));
+    Some(Owned {
+        ingress: definition.name.clone(),
+        value,
+    })
+}
+
+fn with_authority(
+    settings: &ClientAuthSettings,
+    authority: Result<Arc<crate::layout::Authority>, String>,
+) -> ClientAuth {
+    let (authority, denied) = match authority {
+        Ok(authority) => (Some(authority.as_ref().clone()), None),
+        Err(fault) => (None, Some(fault)),
+    };
+    ClientAuth {
+        denied,
+        authority,
+        verify: settings.verify,
+        depth: settings.depth,
+        error_page: settings.error_page.clone(),
+        match_cn: settings.match_cn.clone(),
+        pass_certificate: settings.pass_certificate,
+    }
+}

@@ -1,0 +1,229 @@
+//! TCP and UDP services: ports of NGINX's stream module, which ConfigMaps list.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use crate::{
+    context::Context,
+    definition::is_name,
+    diagnostic::{Diagnostic, Reason, Severity},
+    endpoints::{self, Protocol, Query},
+    layout::StreamServer,
+    live::{Backend, PortRef, UpstreamName},
+    object::{ObjectKind, ObjectName, ObjectRef},
+    slices::Slices,
+    snapshot::Snapshot,
+};
+
+/// The services of one protocol, by external port.
+#[derive(Debug, Default)]
+pub(crate) struct Streams {
+    pub(crate) servers: BTreeMap<u16, StreamServer>,
+    pub(crate) backends: BTreeMap<u16, Arc<Backend>>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    /// The Services that they are for.
+    pub(crate) dependencies: BTreeSet<ObjectRef>,
+}
+
+/// One entry: `namespace/service:port[:PROXY[:PROXY]]`.
+#[derive(Debug, PartialEq, Eq)]
+struct Entry {
+    service: ObjectName,
+    port: PortRef,
+    proxy_protocol_in: bool,
+    proxy_protocol_out: bool,
+}
+
+/// Reads the ConfigMap of a protocol: the key is the external port, the value the Service's port, by number or name,
+/// and for TCP whether a PROXY header is read and sent.
+///
+/// An entry that is malformed, or whose port the controller needs itself, is reported and left out. A port whose
+/// Service is missing or has no endpoints stays open without peers, so that it takes no reload when they come.
+pub(crate) fn read(
+    protocol: Protocol,
+    snapshot: &Snapshot,
+    slices: &Slices,
+    context: &Context,
+    old: &Streams,
+) -> Streams {
+    let mut streams = Streams::default();
+    let options = &context.options;
+    let name = match protocol {
+        Protocol::Tcp => &options.tcp_services,
+        Protocol::Udp => &options.udp_services,
+    };
+    let Some(name) = name else {
+        return streams;
+    };
+    let map = snapshot.config_maps.get(name);
+    let mut targets: BTreeMap<UpstreamName, (ObjectName, PortRef)> = BTreeMap::new();
+    for (key, value) in map.iter().filter_map(|map| map.data.as_ref()).flatten() {
+        let object = ObjectRef::new(ObjectKind::ConfigMap, name.clone());
+        let mut report = |reason, fault: String| {
+            let diagnostic = Diagnostic::new(object.clone(), Severity::Warning, reason, fault);
+            streams.diagnostics.push(diagnostic.with_key(key));
+        };
+        let port = match external_port(key, &options.reserved_ports) {
+            Ok(port) if !streams.servers.contains_key(&port) => port,
+            Ok(port) => {
+                report(
+                    Reason::InvalidStreamService,
+                    format!("port {port} is listed twice"),
+                );
+                continue;
+            }
+            Err(fault) => {
+                report(Reason::InvalidStreamService, fault.into());
+                continue;
+            }
+        };
+        let entry = match entry(value, protocol) {
+            Ok(entry) => entry,
+            Err(fault) => {
+                report(Reason::InvalidStreamService, fault.into());
+                continue;
+            }
+        };
+        let upstream = upstream(protocol, port, &entry, &mut targets);
+        let mut backend = Backend::new(upstream.clone());
+        backend.port = Some(entry.port.clone());
+        let query = Query {
+            port: &entry.port,
+            protocol,
+            disable_external_name: false,
+            zone: context.zone.as_deref(),
+            service_upstream: false,
+        };
+        match snapshot.services.get(&entry.service) {
+            None => {
+                let fault = format!("Service {} does not exist", entry.service);
+                report(Reason::MissingService, fault);
+            }
+            Some(service) => {
+                let peers = endpoints::find(service, slices.of(&entry.service), query);
+                if let Some((reason, fault)) = peers.fault {
+                    report(reason, format!("Service {}: {fault}", entry.service));
+                }
+                backend.endpoints = peers.endpoints;
+                backend.external_name = peers.external_name;
+            }
+        }
+        let known = old.backends.get(&port).filter(|old| ***old == backend);
+        let backend = known.map_or_else(|| Arc::new(backend), Arc::clone);
+        let server = StreamServer {
+            upstream,
+            proxy_protocol_in: entry.proxy_protocol_in,
+            proxy_protocol_out: entry.proxy_protocol_out,
+        };
+        streams.servers.insert(port, server);
+        streams.backends.insert(port, backend);
+        let service = ObjectRef::new(ObjectKind::Service, entry.service);
+        streams.dependencies.insert(service);
+    }
+    streams
+}
+
+fn external_port(key: &str, reserved: &[u16]) -> Result<u16, &'static str> {
+    match key.trim().parse() {
+        Ok(port) if reserved.contains(&port) => Err("the controller needs this port itself"),
+        Ok(port) if port > 0 => Ok(port),
+        _ => Err("it is not a port between 1 and 65535"),
+    }
+}
+
+fn entry(value: &str, protocol: Protocol) -> Result<Entry, &'static str> {
+    let fields: Vec<_> = value.trim().split(':').map(str::trim).collect();
+    let (service, port, flags) = match fields.as_slice() {
+        [service, port, flags @ ..] if flags.len() <= 2 => (*service, *port, flags),
+        _ => return Err("it is not of the form namespace/service:port[:PROXY[:PROXY]]"),
+    };
+    let service = ObjectName::parse(service)
+        .filter(|name| is_name(name.namespace(), b"-._", 253) && is_name(name.name(), b"-._", 253))
+        .ok_or("its Service is not of the form namespace/service")?;
+    let port = match port.parse::<i32>() {
+        Ok(number) if number > 0 && u16::try_from(number).is_ok() => PortRef::Number(number),
+        Err(_) if is_name(port, b"-", 63) => PortRef::Name(port.to_owned()),
+        _ => return Err("its Service's port is neither a number nor a name of a port"),
+    };
+    let is_set = |place: usize| {
+        let flag = flags.get(place);
+        protocol == Protocol::Tcp && flag.is_some_and(|flag| flag.eq_ignore_ascii_case("PROXY"))
+    };
+    Ok(Entry {
+        service,
+        port,
+        proxy_protocol_in: is_set(0),
+        proxy_protocol_out: is_set(1),
+    })
+}
+
+/// `tcp-<namespace>-<service>-<port>`, with the external port behind it where another Service's port has that name.
+fn upstream(
+    protocol: Protocol,
+    port: u16,
+    entry: &Entry,
+    targets: &mut BTreeMap<UpstreamName, (ObjectName, PortRef)>,
+) -> UpstreamName {
+    let (namespace, name) = (entry.service.namespace(), entry.service.name());
+    let kind = match protocol {
+        Protocol::Tcp => "tcp",
+        Protocol::Udp => "udp",
+    };
+    let base = format!("{kind}-{namespace}-{name}-{}", entry.port);
+    let target = (entry.service.clone(), entry.port.clone());
+    let upstream = UpstreamName::new(&base);
+    if *targets
+        .entry(upstream.clone())
+        .or_insert_with(|| target.clone())
+        == target
+    {
+        return upstream;
+    }
+    UpstreamName::new(&format!("{base}@{port}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_read_or_refused() {
+        let read = |value: &str, protocol| {
+            entry(value, protocol).ok().map(|entry| {
+                let flags = (entry.proxy_protocol_in, entry.proxy_protocol_out);
+                (format!("{}:{}", entry.service, entry.port), flags)
+            })
+        };
+        for (value, want) in [
+            ("ns/svc:80", Some(("ns/svc:80", (false, false)))),
+            (" ns/svc:http ", Some(("ns/svc:http", (false, false)))),
+            ("ns/svc:80:PROXY", Some(("ns/svc:80", (true, false)))),
+            ("ns/svc:80:proxy:Proxy", Some(("ns/svc:80", (true, true)))),
+            ("ns/svc:80::PROXY", Some(("ns/svc:80", (false, true)))),
+            ("ns/svc:80:PROXY:PROXY:x", None),
+            ("ns/svc", None),
+            ("svc:80", None),
+            ("ns/s v:80", None),
+            ("ns/svc:0", None),
+            ("ns/svc:70000", None),
+            ("ns/svc:-1", None),
+            ("ns/svc:a b", None),
+            ("", None),
+        ] {
+            let want = want.map(|(target, flags)| (target.to_owned(), flags));
+            assert_eq!(read(value, Protocol::Tcp), want, "{value:?}");
+        }
+        let udp = read("ns/svc:80:PROXY:PROXY", Protocol::Udp);
+        assert_eq!(udp, Some(("ns/svc:80".to_owned(), (false, false))));
+    }
+
+    #[test]
+    fn reserved_ports_are_refused() {
+        assert_eq!(external_port(" 9000", &[80]), Ok(9000));
+        for key in ["80", "0", "65536", "-1", "http", ""] {
+            assert!(external_port(key, &[80]).is_err(), "{key:?}");
+        }
+    }
+}
