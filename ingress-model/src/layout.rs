@@ -1,8 +1,11 @@
 //! The half of the model that NGINX's configuration files show: servers, locations and settings. It names upstreams
 //! but knows nothing of their endpoints, so that a change of those cannot reload.
 
+mod feature;
+
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
+use ipnet::IpNet;
 use serde::Serialize;
 
 use crate::{
@@ -11,6 +14,11 @@ use crate::{
     live::{PortRef, UpstreamName},
     object::ObjectName,
     value::{Literal, Seconds, Size, Snippet, Template},
+};
+
+pub use self::feature::{
+    AuthCache, AuthKeepalive, AuthScheme, BasicAuth, CacheValid, Cors, ExternalAuth, FastCgi,
+    Limits, Mirror, ModSecurity, Origin, SignIn, Tracing, UpstreamTls,
 };
 
 /// What the configuration files show.
@@ -151,6 +159,43 @@ pub struct LocationSettings {
     pub satisfy: Option<Satisfy>,
     /// Raw configuration (`configuration-snippet`).
     pub snippet: Option<Snippet>,
+    /// Clients that are let in (`allowlist-source-range`); none: everybody who is not refused.
+    pub allow: Vec<IpNet>,
+    /// Clients that are refused (`denylist-source-range`). Lists of a location replace those above it, so that the
+    /// ConfigMap's `block-cidrs` stands here too where the location has any.
+    pub deny: Vec<IpNet>,
+    /// How much a client may ask for.
+    pub limits: Option<Limits>,
+    /// Kilobytes a second in which a response is sent; 0: as fast as it goes (`limit-rate`).
+    pub limit_rate: Option<u32>,
+    /// Kilobytes that are sent before that (`limit-rate-after`).
+    pub limit_rate_after: Option<u32>,
+    /// A question for a password.
+    pub basic_auth: Option<BasicAuth>,
+    /// A service that decides about each request: the Ingress's own or the ConfigMap's.
+    pub external_auth: Option<Arc<ExternalAuth>>,
+    /// Answers to cross-origin requests.
+    pub cors: Option<Cors>,
+    /// Further response headers (`custom-headers`).
+    pub response_headers: Vec<(Literal, Literal)>,
+    /// Statuses whose response the default backend gives, sorted; they replace the ConfigMap's (`custom-http-errors`).
+    pub custom_http_errors: Option<Vec<u16>>,
+    /// Leaves error responses of endpoints as they are (`disable-proxy-intercept-errors`).
+    pub disable_proxy_intercept_errors: bool,
+    /// Leaves scheme and host out of redirects (`relative-redirects`).
+    pub relative_redirects: Option<bool>,
+    /// `http2-push-preload`.
+    pub http2_push_preload: bool,
+    /// A copy of each request.
+    pub mirror: Option<Mirror>,
+    /// TLS spoken to the endpoints.
+    pub upstream_tls: Option<UpstreamTls>,
+    /// FastCGI.
+    pub fastcgi: FastCgi,
+    /// ModSecurity.
+    pub modsecurity: ModSecurity,
+    /// Tracing.
+    pub tracing: Tracing,
 }
 
 /// `proxy-*` annotations of a location (NGINX docs: ngx_http_proxy_module).

@@ -5,8 +5,9 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use crate::{
+    annotation::grammar::Grammar,
     object::ObjectName,
-    value::{Seconds, ValueError},
+    value::{Literal, Seconds, ValueError},
 };
 
 /// A boolean as Go reads it: `1`, `t`, `T`, `TRUE`, `true`, `True` and their opposites.
@@ -77,7 +78,7 @@ pub(crate) fn within(number: i64, low: u32, high: u32) -> Result<u32, ValueError
 pub(crate) const LONGEST: u32 = 2_000_000;
 
 /// A time as NGINX reads it (NGINX docs: "Configuration file measurement units"): numbers with the units `s`, `m`,
-/// `h`, `d`, `w`, larger units first; a number alone is in seconds.
+/// `h`, `d`, `w`, `M`, `y`, larger units first; a number alone is in seconds.
 pub(crate) fn time(text: &str) -> Result<Seconds, ValueError> {
     let fault = || ValueError::Time(ValueError::excerpt(text));
     let mut total: u32 = 0;
@@ -96,6 +97,8 @@ pub(crate) fn time(text: &str) -> Result<Seconds, ValueError> {
             Some(b'h') => 3_600,
             Some(b'd') => 86_400,
             Some(b'w') => 604_800,
+            Some(b'M') => 2_592_000,
+            Some(b'y') => 31_536_000,
             Some(_) => return Err(fault()),
         };
         if unit >= smaller_than {
@@ -150,6 +153,21 @@ pub(crate) fn is_label(text: &str, longest: usize) -> bool {
         && text
             .bytes()
             .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'.')
+}
+
+/// The name of a header: letters, digits, `-` and `_`.
+pub(crate) fn header_name(text: &str) -> Result<Literal, ValueError> {
+    const NAME: Grammar = Grammar::new("-_", "letters, digits, - and _");
+    if text.is_empty() {
+        return Err(ValueError::Empty);
+    }
+    NAME.check(text)?;
+    Literal::parse(text)
+}
+
+/// A list of header names.
+pub(crate) fn header_names(text: &str) -> Result<Vec<Literal>, ValueError> {
+    items(text).map(header_name).collect()
 }
 
 /// One of the words.

@@ -3,7 +3,7 @@
 
 use std::{fmt, sync::Arc};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use thiserror::Error;
 
 /// Why a text is not the value that was asked for.
@@ -142,6 +142,36 @@ pub struct Template(Arc<str>);
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Snippet(Arc<str>);
 
+/// Text that nobody but NGINX may see, such as password hashes and private keys: neither printed nor serialised.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Confidential(Arc<str>);
+
+impl Confidential {
+    /// A text as it stands.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    /// The text, for the file that NGINX reads.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Confidential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(confidential)")
+    }
+}
+
+impl Serialize for Confidential {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str("(confidential)")
+    }
+}
+
 /// The longest text that a quoted value may have, in bytes. NGINX reads a configuration token into a buffer of 4,096
 /// bytes and refuses longer ones.
 pub const MAX_TEXT: usize = 3_900;
@@ -244,6 +274,14 @@ mod tests {
                 "{text:?}"
             );
         }
+    }
+
+    #[test]
+    fn what_is_confidential_is_not_shown() {
+        let key = Confidential::new("hunter2");
+        assert_eq!(format!("{key:?}"), "(confidential)");
+        assert_eq!(serde_json::to_string(&key).unwrap(), "\"(confidential)\"");
+        assert_eq!(key.reveal(), "hunter2");
     }
 
     #[test]

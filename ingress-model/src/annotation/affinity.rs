@@ -22,6 +22,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "affinity-mode",
+        needs: Some("affinity"),
         value: "`balanced` or `persistent`",
         default: "balanced",
         scope: Scope::Backend,
@@ -43,6 +44,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "session-cookie-name",
+        needs: Some("affinity"),
         value: "plain characters",
         default: "INGRESSCOOKIE",
         scope: Scope::Backend,
@@ -54,6 +56,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "session-cookie-expires",
+        needs: Some("affinity"),
         value: "seconds",
         default: "none",
         scope: Scope::Backend,
@@ -65,6 +68,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "session-cookie-max-age",
+        needs: Some("affinity"),
         value: "seconds",
         default: "none",
         scope: Scope::Backend,
@@ -76,6 +80,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "session-cookie-path",
+        needs: Some("affinity"),
         value: "URL characters",
         default: "the location's path",
         scope: Scope::Backend,
@@ -87,6 +92,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "session-cookie-domain",
+        needs: Some("affinity"),
         value: "plain characters",
         default: "none",
         scope: Scope::Backend,
@@ -98,6 +104,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "session-cookie-secure",
+        needs: Some("affinity"),
         value: "boolean",
         default: "as the request came",
         scope: Scope::Backend,
@@ -108,6 +115,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "session-cookie-samesite",
+        needs: Some("affinity"),
         value: "`None`, `Lax` or `Strict`, in any case",
         default: "none",
         scope: Scope::Backend,
@@ -118,6 +126,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "session-cookie-conditional-samesite-none",
+        needs: Some("affinity"),
         value: "boolean",
         default: "false",
         scope: Scope::Backend,
@@ -128,6 +137,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "session-cookie-change-on-failure",
+        needs: Some("affinity"),
         value: "boolean",
         default: "false",
         scope: Scope::Backend,

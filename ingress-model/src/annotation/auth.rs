@@ -1,8 +1,17 @@
 //! Passwords: basic and digest authentication.
 
-use crate::config::Risk;
+use crate::{
+    config::Risk,
+    layout::{AuthScheme, BasicAuth},
+    value::{Confidential, Literal},
+};
 
-use super::registry::{ANNOTATION, AnnotationInfo, Misuse, Status};
+use super::{
+    UsersFormat,
+    grammar::Grammar,
+    reader::Reader,
+    registry::{ANNOTATION, AnnotationInfo, Misuse, Status},
+};
 
 /// What can be set.
 pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
@@ -10,7 +19,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         name: "auth-type",
         value: "`basic` or `digest`",
         default: "none",
-        misuse: Misuse::Deny,
+        misuse: Misuse::Refuse,
         status: Status::NotYet,
         example: "basic",
         doc: "Asks for a user and a password.",
@@ -18,6 +27,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-secret",
+        needs: Some("auth-type"),
         value: "`name` or `namespace/name`",
         default: "none",
         risk: Risk::Medium,
@@ -29,6 +39,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-secret-type",
+        needs: Some("auth-type"),
         value: "`auth-file` or `auth-map`",
         default: "auth-file",
         misuse: Misuse::Deny,
@@ -39,6 +50,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-realm",
+        needs: Some("auth-type"),
         value: "plain characters and spaces",
         default: "empty",
         risk: Risk::Medium,
@@ -49,3 +61,104 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         ..ANNOTATION
     },
 ];
+
+const REALM: Grammar = Grammar::new("-._~/: ", "letters, digits, spaces and -._~/:");
+
+/// Who is asked for a password, and how the Secret keeps the users; they are read from it later.
+pub(super) fn read(reader: &mut Reader<'_>) -> Option<(BasicAuth, UsersFormat)> {
+    let schemes = [("basic", AuthScheme::Basic), ("digest", AuthScheme::Digest)];
+    let scheme = reader.word("auth-type", &schemes)?;
+    if reader
+        .entry("auth-secret")
+        .is_none_or(|entry| entry.value.trim().is_empty())
+    {
+        reader.deny_because(
+            "auth-type",
+            "auth-secret is missing, which names the Secret with the users",
+        );
+        return None;
+    }
+    let formats = [
+        ("auth-file", UsersFormat::File),
+        ("auth-map", UsersFormat::Map),
+    ];
+    let realm = reader.literal("auth-realm", REALM);
+    let auth = BasicAuth {
+        scheme,
+        // NGINX takes the realm "off" for "no question".
+        realm: match realm {
+            Some(realm) if realm.as_str() == "off" => Literal::constant("Off"),
+            Some(realm) => realm,
+            None => Literal::constant(""),
+        },
+        secret: reader.object("auth-secret")?,
+        users: Confidential::new(""),
+    };
+    let format = reader
+        .word("auth-secret-type", &formats)
+        .unwrap_or(UsersFormat::File);
+    Some((auth, format))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::annotation::{IngressSettings, testing::settings};
+
+    fn read(more: &[(&str, &str)]) -> IngressSettings {
+        let mut annotations = vec![("auth-type", "basic"), ("auth-secret", "users")];
+        annotations.extend(more);
+        settings(&annotations).unwrap()
+    }
+
+    #[test]
+    fn secrets_of_the_own_namespace() {
+        let settings = read(&[]);
+        let auth = settings.location.basic_auth.as_ref().unwrap();
+        assert_eq!(auth.scheme, AuthScheme::Basic);
+        assert_eq!(auth.secret.to_string(), "shop/users");
+        assert_eq!(settings.references.users, Some(UsersFormat::File));
+        let map = read(&[("auth-secret-type", "auth-map")]);
+        assert_eq!(map.references.users, Some(UsersFormat::Map));
+    }
+
+    #[test]
+    fn whatever_is_unusable_closes_the_location() {
+        for bad in [
+            ("auth-secret", ""),
+            ("auth-secret", "vault/users"),
+            ("auth-secret", "a b"),
+            ("auth-realm", "a\"; add_header X-Marker 1 always; #"),
+            ("auth-secret-type", "xauth-filex"),
+        ] {
+            assert!(read(&[bad]).location.denied.is_some(), "{bad:?}");
+        }
+        let alone = settings(&[("auth-type", "basic")]).unwrap();
+        assert!(alone.location.denied.is_some());
+        assert_eq!(
+            settings(&[("auth-type", "token"), ("auth-secret", "users")]),
+            None
+        );
+        assert_eq!(
+            settings(&[("auth-type", "xbasicx"), ("auth-secret", "users")]),
+            None
+        );
+    }
+
+    #[test]
+    fn no_realm_switches_the_question_off() {
+        let realm = |text| {
+            let settings = read(&[("auth-realm", text)]);
+            settings
+                .location
+                .basic_auth
+                .as_ref()
+                .unwrap()
+                .realm
+                .as_str()
+                .to_owned()
+        };
+        assert_eq!(realm("off"), "Off");
+        assert_eq!(realm("Members only"), "Members only");
+    }
+}

@@ -40,6 +40,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "upstream-hash-by-subset",
+        needs: Some("upstream-hash-by"),
         value: "boolean",
         default: "false",
         scope: Scope::Backend,
@@ -51,6 +52,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "upstream-hash-by-subset-size",
+        needs: Some("upstream-hash-by"),
         value: "whole number",
         default: "3",
         scope: Scope::Backend,

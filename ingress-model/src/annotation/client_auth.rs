@@ -13,7 +13,7 @@ use crate::{
 use super::{
     ClientAuthSettings,
     grammar::URL,
-    reader::Reader,
+    reader::{FOREIGN, Reader},
     registry::{ANNOTATION, AnnotationInfo, Misuse, Scope},
 };
 
@@ -32,6 +32,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-tls-verify-client",
+        needs: Some("auth-tls-secret"),
         value: "`on`, `off`, `optional` or `optional_no_ca`",
         default: "on",
         scope: Scope::Server,
@@ -42,6 +43,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-tls-verify-depth",
+        needs: Some("auth-tls-secret"),
         value: "whole number",
         default: "1",
         scope: Scope::Server,
@@ -51,6 +53,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-tls-error-page",
+        needs: Some("auth-tls-secret"),
         value: "URL or named location",
         default: "none",
         scope: Scope::Server,
@@ -62,6 +65,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-tls-match-cn",
+        needs: Some("auth-tls-secret"),
         value: "`CN=` and a regular expression",
         default: "none",
         scope: Scope::Server,
@@ -73,6 +77,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-tls-pass-certificate-to-upstream",
+        needs: Some("auth-tls-secret"),
         value: "boolean",
         default: "false",
         scope: Scope::Server,
@@ -113,9 +118,7 @@ fn secret(reader: &mut Reader<'_>) -> Option<Result<ObjectName, String>> {
     let secret = scalar::object_name(entry.value.trim()).and_then(|secret| {
         let foreign = secret.namespace() != reader.name().namespace();
         if foreign && !reader.policy().allow_cross_namespace_resources {
-            return Err(ValueError::Rule(
-                "Secrets of other namespaces are not allowed (ConfigMap key allow-cross-namespace-resources)",
-            ));
+            return Err(FOREIGN);
         }
         Ok(secret)
     });

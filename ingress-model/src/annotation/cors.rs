@@ -1,8 +1,17 @@
 //! Cross-origin requests of browsers.
 
-use crate::config::Risk;
+use crate::{
+    config::Risk,
+    layout::{Cors, Origin},
+    scalar,
+    value::{Literal, ValueError},
+};
 
-use super::registry::{ANNOTATION, AnnotationInfo, Status};
+use super::{
+    grammar::Grammar,
+    reader::Reader,
+    registry::{ANNOTATION, AnnotationInfo, Status},
+};
 
 /// What can be set.
 pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
@@ -17,6 +26,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "cors-allow-origin",
+        needs: Some("enable-cors"),
         value: "list of origins, or `*`",
         default: "*",
         risk: Risk::Medium,
@@ -27,6 +37,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "cors-allow-methods",
+        needs: Some("enable-cors"),
         value: "list of methods",
         default: "GET, PUT, POST, DELETE, PATCH, OPTIONS",
         risk: Risk::Medium,
@@ -37,6 +48,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "cors-allow-headers",
+        needs: Some("enable-cors"),
         value: "list of header names",
         default: "DNT, Keep-Alive, User-Agent, X-Requested-With, If-Modified-Since, Cache-Control, Content-Type, Range, Authorization",
         risk: Risk::Medium,
@@ -47,6 +59,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "cors-expose-headers",
+        needs: Some("enable-cors"),
         value: "list of header names, or `*`",
         default: "none",
         risk: Risk::Medium,
@@ -57,6 +70,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "cors-allow-credentials",
+        needs: Some("enable-cors"),
         value: "boolean",
         default: "true",
         status: Status::NotYet,
@@ -66,6 +80,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "cors-max-age",
+        needs: Some("enable-cors"),
         value: "seconds",
         default: "1728000",
         status: Status::NotYet,
@@ -74,3 +89,164 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         ..ANNOTATION
     },
 ];
+
+const METHODS: Grammar = Grammar::new(", ", "letters, commas and spaces");
+const HEADERS: Grammar = Grammar::new("-_, ", "letters, digits, -, _, commas and spaces");
+const EXPOSED: Grammar = Grammar::new("-_*, ", "letters, digits, -, _, *, commas and spaces");
+
+const DEFAULT_METHODS: &str = "GET, PUT, POST, DELETE, PATCH, OPTIONS";
+const DEFAULT_HEADERS: &str = "DNT,Keep-Alive,User-Agent,X-Requested-With,If-Modified-Since,Cache-Control,Content-Type,Range,Authorization";
+
+/// Twenty days.
+const DEFAULT_MAX_AGE: i64 = 1_728_000;
+
+pub(super) fn read(reader: &mut Reader<'_>) -> Option<Cors> {
+    if !reader.boolean("enable-cors").unwrap_or(false) {
+        return None;
+    }
+    Some(Cors {
+        origins: origins(reader),
+        methods: reader
+            .literal("cors-allow-methods", METHODS)
+            .unwrap_or_else(|| Literal::constant(DEFAULT_METHODS)),
+        headers: reader
+            .literal("cors-allow-headers", HEADERS)
+            .unwrap_or_else(|| Literal::constant(DEFAULT_HEADERS)),
+        expose: reader.literal("cors-expose-headers", EXPOSED),
+        credentials: reader.boolean("cors-allow-credentials").unwrap_or(true),
+        max_age: reader
+            .value("cors-max-age", scalar::integer)
+            .unwrap_or(DEFAULT_MAX_AGE),
+    })
+}
+
+/// Who may ask; `None`: everybody. Items that are no origin are left out rather than taken for everybody.
+fn origins(reader: &mut Reader<'_>) -> Option<Vec<Origin>> {
+    let text = reader.value("cors-allow-origin", Ok)?;
+    let mut origins = Vec::new();
+    for item in scalar::items(text) {
+        if item == "*" {
+            return None;
+        }
+        match origin(item) {
+            Ok(origin) => origins.push(origin),
+            Err(error) => reader.warn(
+                "cors-allow-origin",
+                format!("{:?} is left out: {error}", ValueError::excerpt(item)),
+            ),
+        }
+    }
+    Some(origins)
+}
+
+/// `scheme://host`, with `*.` in front of the host and a port behind it or not; or `null`.
+fn origin(text: &str) -> Result<Origin, ValueError> {
+    const SCHEME: Grammar = Grammar::new("+-.", "letters, digits, +, - and .");
+    const HOST: Grammar = Grammar::new("-._", "letters, digits, -, . and _");
+    if text == "null" {
+        return Ok(Origin::Null);
+    }
+    let (scheme, rest) = text
+        .split_once("://")
+        .ok_or(ValueError::Rule("an origin is scheme://host"))?;
+    let (host, port) = match rest.split_once(':') {
+        Some((host, port)) => {
+            let port = scalar::within(scalar::integer(port)?, 1, u16::MAX.into())?;
+            (host, u16::try_from(port).ok())
+        }
+        None => (rest, None),
+    };
+    let (wildcard, host) = match host.strip_prefix("*.") {
+        Some(host) => (true, host),
+        None => (false, host),
+    };
+    if scheme.is_empty() || host.is_empty() {
+        return Err(ValueError::Rule("an origin is scheme://host"));
+    }
+    SCHEME.check(scheme)?;
+    HOST.check(host)?;
+    Ok(Origin::Page {
+        scheme: scheme.to_owned(),
+        wildcard,
+        host: host.to_owned(),
+        port,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::annotation::testing::{faults, settings};
+
+    fn read(more: &[(&str, &str)]) -> Cors {
+        let mut annotations = vec![("enable-cors", "true")];
+        annotations.extend(more);
+        settings(&annotations)
+            .unwrap()
+            .location
+            .cors
+            .clone()
+            .unwrap()
+    }
+
+    #[test]
+    fn off_unless_asked_for() {
+        for annotations in [&[][..], &[("enable-cors", "false"), ("cors-max-age", "1")]] {
+            assert_eq!(settings(annotations).unwrap().location.cors, None);
+        }
+        let cors = read(&[]);
+        assert_eq!(cors.origins, None);
+        assert_eq!(cors.methods.as_str(), DEFAULT_METHODS);
+        assert!(cors.credentials);
+    }
+
+    #[test]
+    fn origins_are_read_one_by_one() {
+        let texts = |text| -> Option<Vec<String>> {
+            let origins = read(&[("cors-allow-origin", text)]).origins?;
+            Some(origins.iter().map(ToString::to_string).collect())
+        };
+        assert_eq!(
+            texts("https://a.test, ,http://*.b.test:8080,app://localhost,null,").unwrap(),
+            [
+                "https://a.test",
+                "http://*.b.test:8080",
+                "app://localhost",
+                "null"
+            ]
+        );
+        assert_eq!(texts("*"), None);
+        assert_eq!(texts("https://a.test,*"), None);
+        for bad in [
+            "a.test",
+            "https://",
+            "https://a.test:0",
+            "https://a b",
+            "https://*",
+            "https://a.test/x",
+            "/a\"; x #",
+        ] {
+            assert_eq!(texts(bad).unwrap(), [""; 0], "{bad:?}");
+            assert_ne!(
+                faults(&[("enable-cors", "true"), ("cors-allow-origin", bad)]),
+                [""; 0]
+            );
+        }
+    }
+
+    #[test]
+    fn lists_are_kept_as_written() {
+        let cors = read(&[
+            ("cors-allow-methods", "POST, GET"),
+            ("cors-allow-headers", "X-A, X-B"),
+            ("cors-expose-headers", "*"),
+            ("cors-allow-credentials", "false"),
+            ("cors-max-age", "-1"),
+        ]);
+        assert_eq!(cors.methods.as_str(), "POST, GET");
+        assert_eq!(cors.headers.as_str(), "X-A, X-B");
+        assert_eq!(cors.expose.unwrap().as_str(), "*");
+        assert!(!cors.credentials);
+        assert_eq!(cors.max_age, -1);
+    }
+}

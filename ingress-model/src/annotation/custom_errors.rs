@@ -1,6 +1,11 @@
 //! Error pages by a default backend.
 
-use super::registry::{ANNOTATION, AnnotationInfo, Misuse, Status};
+use crate::{layout::LocationSettings, scalar, value::ValueError};
+
+use super::{
+    reader::Reader,
+    registry::{ANNOTATION, AnnotationInfo, Misuse, Status},
+};
 
 /// What can be set.
 pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
@@ -35,3 +40,65 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         ..ANNOTATION
     },
 ];
+
+pub(super) fn read(reader: &mut Reader<'_>, location: &mut LocationSettings) {
+    location.custom_http_errors = reader.value("custom-http-errors", |text| {
+        let mut statuses = scalar::items(text)
+            .map(status)
+            .collect::<Result<Vec<u16>, ValueError>>()?;
+        statuses.sort_unstable();
+        statuses.dedup();
+        Ok(statuses)
+    });
+    location.disable_proxy_intercept_errors = reader
+        .boolean("disable-proxy-intercept-errors")
+        .unwrap_or(false);
+}
+
+fn status(text: &str) -> Result<u16, ValueError> {
+    let number = scalar::within(scalar::integer(text)?, 400, 599)?;
+    Ok(u16::try_from(number).unwrap_or_default())
+}
+
+/// The name of a Service in the Ingress's namespace.
+pub(super) fn default_backend(reader: &mut Reader<'_>) -> Option<String> {
+    reader.value("default-backend", |text| {
+        let named = scalar::is_label(text, 63)
+            && !text.contains('.')
+            && text.starts_with(|c: char| c.is_ascii_lowercase())
+            && !text.ends_with('-');
+        named.then(|| text.to_owned()).ok_or(ValueError::Rule(
+            "a Service's name has lower-case letters, digits and -, and begins with a letter",
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::annotation::testing::settings;
+
+    #[test]
+    fn statuses() {
+        let read = |text| {
+            settings(&[("custom-http-errors", text)])?
+                .location
+                .custom_http_errors
+                .clone()
+        };
+        assert_eq!(read("503, 404,503"), Some(vec![404, 503]));
+        assert_eq!(read(""), None);
+        for bad in ["399", "600", "4xx", "/a\"; add_header X-Marker 1 always; #"] {
+            assert_eq!(settings(&[("custom-http-errors", bad)]), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn the_default_backend_is_a_service() {
+        let read =
+            |text| settings(&[("default-backend", text)]).map(|settings| settings.default_backend);
+        assert_eq!(read("errors"), Some(Some("errors".into())));
+        for bad in ["Not_A_Name", "1a", "a.b", "shop/errors", "a-"] {
+            assert_eq!(read(bad), None, "{bad:?}");
+        }
+    }
+}

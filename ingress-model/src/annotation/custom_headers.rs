@@ -1,8 +1,11 @@
 //! Response headers from a ConfigMap.
 
-use crate::config::Risk;
+use crate::{config::Risk, object::ObjectName, scalar};
 
-use super::registry::{ANNOTATION, AnnotationInfo, Misuse, Status};
+use super::{
+    reader::Reader,
+    registry::{ANNOTATION, AnnotationInfo, Misuse, Status},
+};
 
 /// What can be set.
 pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[AnnotationInfo {
@@ -16,3 +19,8 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[AnnotationInfo {
     doc: "ConfigMap with headers for responses; each name has to be in `global-allowed-response-headers`.",
     ..ANNOTATION
 }];
+
+/// The ConfigMap with the headers.
+pub(super) fn read(reader: &mut Reader<'_>) -> Option<ObjectName> {
+    reader.value("custom-headers", scalar::object_name)
+}

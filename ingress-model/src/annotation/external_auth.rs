@@ -1,8 +1,19 @@
 //! External authentication: a service of the user decides about each request.
 
-use crate::config::Risk;
+use crate::{
+    config::GlobalConfig,
+    config::Risk,
+    layout::{AuthCache, AuthKeepalive, CacheValid, ExternalAuth, SignIn},
+    object::ObjectName,
+    scalar,
+    value::{Literal, Seconds, Snippet, Template, ValueError},
+};
 
-use super::registry::{ANNOTATION, AnnotationInfo, Misuse, Status};
+use super::{
+    grammar::{Grammar, URLS, VARIABLES},
+    reader::Reader,
+    registry::{ANNOTATION, AnnotationInfo, Misuse, Status},
+};
 
 /// What can be set.
 pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
@@ -20,6 +31,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-method",
+        needs: Some("auth-url"),
         value: "HTTP method",
         default: "that of the request",
         config_key: Some("global-auth-method"),
@@ -31,6 +43,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-signin",
+        needs: Some("auth-url"),
         value: "URL, may hold variables",
         default: "none",
         config_key: Some("global-auth-signin"),
@@ -42,6 +55,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-signin-redirect-param",
+        needs: Some("auth-url"),
         value: "URL characters",
         default: "rd",
         config_key: Some("global-auth-signin-redirect-param"),
@@ -53,6 +67,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-response-headers",
+        needs: Some("auth-url"),
         value: "list of header names",
         default: "none",
         config_key: Some("global-auth-response-headers"),
@@ -65,6 +80,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-proxy-set-headers",
+        needs: Some("auth-url"),
         value: "`namespace/name`",
         default: "none",
         risk: Risk::Medium,
@@ -76,6 +92,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-request-redirect",
+        needs: Some("auth-url"),
         value: "URL characters",
         default: "$request_uri",
         config_key: Some("global-auth-request-redirect"),
@@ -88,6 +105,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-cache-key",
+        needs: Some("auth-url"),
         value: "letters, digits and `-_${}`",
         default: "none",
         config_key: Some("global-auth-cache-key"),
@@ -99,6 +117,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-cache-duration",
+        needs: Some("auth-url"),
         value: "list of statuses and times",
         default: "200 202 401 5m",
         config_key: Some("global-auth-cache-duration"),
@@ -111,6 +130,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-always-set-cookie",
+        needs: Some("auth-url"),
         value: "boolean",
         default: "false",
         config_key: Some("global-auth-always-set-cookie"),
@@ -122,6 +142,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-keepalive",
+        needs: Some("auth-url"),
         value: "whole number",
         default: "0",
         status: Status::NotYet,
@@ -131,6 +152,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-keepalive-requests",
+        needs: Some("auth-url"),
         value: "whole number",
         default: "1000",
         status: Status::NotYet,
@@ -140,6 +162,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-keepalive-timeout",
+        needs: Some("auth-url"),
         value: "seconds",
         default: "60",
         status: Status::NotYet,
@@ -149,6 +172,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-keepalive-share-vars",
+        needs: Some("auth-url"),
         value: "boolean",
         default: "false",
         status: Status::NotYet,
@@ -158,6 +182,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-snippet",
+        needs: Some("auth-url"),
         value: "raw configuration",
         default: "none",
         config_key: Some("global-auth-snippet"),
@@ -177,3 +202,389 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         ..ANNOTATION
     },
 ];
+
+/// URLs with variables.
+const TARGET: Grammar = Grammar::new("-._~/:,?&=$", "letters, digits and -._~/:,?&=$");
+
+/// Query parameters.
+const PARAMETER: Grammar = Grammar::new("-._~", "letters, digits and -._~");
+
+/// What is known of an authentication while its settings are read one by one; the ConfigMap's and an Ingress's have
+/// the same ones.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Parts {
+    pub(crate) url: Option<AuthUrl>,
+    pub(crate) method: Option<Literal>,
+    pub(crate) signin: Option<Template>,
+    pub(crate) signin_parameter: Option<Literal>,
+    pub(crate) response_headers: Vec<Literal>,
+    pub(crate) request_redirect: Option<Template>,
+    pub(crate) cache_key: Option<Template>,
+    pub(crate) cache_valid: Option<Vec<CacheValid>>,
+    pub(crate) always_set_cookie: bool,
+    pub(crate) keepalive: Option<AuthKeepalive>,
+    pub(crate) snippet: Option<Snippet>,
+}
+
+impl Parts {
+    /// The authentication; `None` without a URL, which is what switches it on.
+    pub(crate) fn build(self) -> Option<ExternalAuth> {
+        let url = self.url?;
+        let parameter = self.signin_parameter;
+        let valid = self.cache_valid;
+        Some(ExternalAuth {
+            url: url.url,
+            host: url.host,
+            authority: url.authority,
+            method: self.method,
+            signin: self.signin.map(|url| SignIn {
+                back: way_back(
+                    url.as_str(),
+                    parameter.as_ref().map_or("rd", Literal::as_str),
+                ),
+                url,
+            }),
+            response_headers: self.response_headers,
+            request_redirect: self.request_redirect,
+            request_headers: Vec::new(),
+            cache: self.cache_key.map(|key| AuthCache {
+                key,
+                valid: valid.unwrap_or_else(default_cache_valid),
+            }),
+            always_set_cookie: self.always_set_cookie,
+            keepalive: self.keepalive,
+            snippet: self.snippet,
+        })
+    }
+}
+
+/// The authentication of an Ingress's own; an unusable part closes its locations.
+pub(super) fn read(reader: &mut Reader<'_>) -> Option<ExternalAuth> {
+    let url = reader.value("auth-url", url)?;
+    let keepalive = keepalive(reader, &url);
+    let parts = Parts {
+        url: Some(url),
+        method: reader.value("auth-method", method),
+        signin: reader.value("auth-signin", target),
+        signin_parameter: reader.value("auth-signin-redirect-param", parameter),
+        response_headers: reader
+            .value("auth-response-headers", scalar::header_names)
+            .unwrap_or_default(),
+        request_redirect: reader.template("auth-request-redirect", URLS),
+        cache_key: reader.template("auth-cache-key", VARIABLES),
+        cache_valid: reader.value("auth-cache-duration", cache_valid),
+        always_set_cookie: reader.boolean("auth-always-set-cookie").unwrap_or(false),
+        keepalive,
+        snippet: reader.snippet("auth-snippet"),
+    };
+    parts.build()
+}
+
+/// The ConfigMap with further headers of the question.
+pub(super) fn request_headers(reader: &mut Reader<'_>) -> Option<ObjectName> {
+    reader.qualified_object("auth-proxy-set-headers")
+}
+
+/// Whether the ConfigMap's authentication applies.
+pub(super) fn global(reader: &mut Reader<'_>, config: &GlobalConfig) -> bool {
+    reader.boolean("enable-global-auth").unwrap_or(true) && config.policy.global_auth.is_some()
+}
+
+/// Kept connections. They need HTTP/1.1 between client and NGINX, and a host that is known beforehand.
+fn keepalive(reader: &mut Reader<'_>, url: &AuthUrl) -> Option<AuthKeepalive> {
+    const MOST: u32 = 1_000_000;
+    let connections = reader.number("auth-keepalive", 0, MOST)?;
+    let keepalive = AuthKeepalive {
+        connections,
+        requests: reader
+            .number("auth-keepalive-requests", 0, MOST)
+            .unwrap_or(1_000),
+        timeout: reader
+            .seconds("auth-keepalive-timeout")
+            .unwrap_or(Seconds(60)),
+        share_variables: reader.boolean("auth-keepalive-share-vars").unwrap_or(false),
+    };
+    let obstacle = if reader.config.render.use_http2 {
+        "has no effect while the ConfigMap's use-http2 is true"
+    } else if url.host.as_str().contains('$') {
+        "has no effect since the host of auth-url holds a variable"
+    } else {
+        let some = connections > 0 && keepalive.requests > 0 && keepalive.timeout.0 > 0;
+        return some.then_some(keepalive);
+    };
+    if connections > 0 {
+        reader.warn("auth-keepalive", obstacle.into());
+    }
+    None
+}
+
+/// Where a service is asked.
+#[derive(Clone, Debug)]
+pub(crate) struct AuthUrl {
+    url: Template,
+    host: Template,
+    authority: Template,
+}
+
+/// `http://` or `https://`, a host that may hold variables, and the rest.
+///
+/// # Errors
+/// When it is anything else.
+pub(crate) fn url(text: &str) -> Result<AuthUrl, ValueError> {
+    let url = target(text)?;
+    let authority = authority(text)?;
+    let host = authority
+        .rsplit_once(':')
+        .map_or(authority, |(host, _)| host);
+    Ok(AuthUrl {
+        url,
+        host: Template::parse(host)?,
+        authority: Template::parse(authority)?,
+    })
+}
+
+/// A URL or path that may hold variables.
+///
+/// # Errors
+/// When a character may not stand in it.
+pub(crate) fn target(text: &str) -> Result<Template, ValueError> {
+    TARGET.check(text)?;
+    Template::parse(text)
+}
+
+/// The host and port of an `http://` or `https://` URL.
+///
+/// # Errors
+/// When there is none, or an impossible one.
+pub(crate) fn authority(url: &str) -> Result<&str, ValueError> {
+    const HOST: Grammar = Grammar::new("-._$", "letters, digits and -._$");
+    let rest = url
+        .strip_prefix("http://")
+        .or_else(|| url.strip_prefix("https://"))
+        .ok_or(ValueError::Rule(
+            "the URL begins with neither http:// nor https://",
+        ))?;
+    let authority = rest.split(['/', '?']).next().unwrap_or_default();
+    let (host, port) = authority.split_once(':').unwrap_or((authority, "80"));
+    if host.is_empty() || host.contains("..") || host.starts_with('.') {
+        return Err(ValueError::Rule("the URL has no usable host"));
+    }
+    HOST.check(host)?;
+    match port.split_once('$') {
+        // What follows a variable is not known.
+        Some((_, variable)) => HOST.check(variable)?,
+        None => scalar::within(scalar::integer(port)?, 1, u16::MAX.into()).map(drop)?,
+    }
+    Ok(authority)
+}
+
+/// An HTTP method.
+///
+/// # Errors
+/// When it is none, or not in upper case.
+pub(crate) fn method(text: &str) -> Result<Literal, ValueError> {
+    let methods = [
+        "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "CONNECT", "OPTIONS", "TRACE",
+    ]
+    .map(|method| (method, method));
+    scalar::word(text, &methods).map(Literal::constant)
+}
+
+/// The name of a query parameter.
+///
+/// # Errors
+/// When a character may not stand in it.
+pub(crate) fn parameter(text: &str) -> Result<Literal, ValueError> {
+    PARAMETER.check(text)?;
+    Literal::parse(text)
+}
+
+/// What is put between the sign-in page and the URL to come back to, unless the page's URL names one.
+fn way_back(url: &str, parameter: &str) -> Option<Literal> {
+    let joint = match url.split_once('?') {
+        Some((_, query)) => {
+            let named = query.split('&').any(|pair| {
+                let value = pair.split_once('=').filter(|(name, _)| *name == parameter);
+                value.is_some_and(|(_, value)| !value.is_empty())
+            });
+            if named {
+                return None;
+            }
+            "&"
+        }
+        None => "?",
+    };
+    Literal::parse(&format!("{joint}{parameter}=")).ok()
+}
+
+/// Items with commas between them: statuses, then a time.
+///
+/// # Errors
+/// When an item is anything else.
+pub(crate) fn cache_valid(text: &str) -> Result<Vec<CacheValid>, ValueError> {
+    let items = scalar::items(text).map(|item| {
+        let mut words: Vec<&str> = item.split_whitespace().collect();
+        let time = words.pop().unwrap_or_default();
+        if words.is_empty() {
+            return Err(ValueError::Rule(
+                "an item is statuses and a time, such as 200 202 5m",
+            ));
+        }
+        let statuses = words
+            .into_iter()
+            .map(|word| {
+                let status = scalar::within(scalar::integer(word)?, 100, 599)?;
+                Ok(u16::try_from(status).unwrap_or_default())
+            })
+            .collect::<Result<Vec<u16>, ValueError>>()?;
+        Ok(CacheValid {
+            statuses,
+            time: scalar::time(time)?,
+        })
+    });
+    let items = items.collect::<Result<Vec<CacheValid>, ValueError>>()?;
+    if items.is_empty() {
+        return Err(ValueError::Empty);
+    }
+    Ok(items)
+}
+
+fn default_cache_valid() -> Vec<CacheValid> {
+    vec![CacheValid {
+        statuses: vec![200, 202, 401],
+        time: Seconds(300),
+    }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        annotation::{
+            IngressSettings,
+            testing::{settings, settings_with},
+        },
+        config::GlobalConfig,
+    };
+
+    const URL: (&str, &str) = ("auth-url", "http://auth.test:8080/verify?x=$request_uri");
+
+    fn own(settings: &IngressSettings) -> &ExternalAuth {
+        settings.location.external_auth.as_ref().unwrap()
+    }
+
+    #[test]
+    fn the_url_tells_the_host() {
+        let settings = settings(&[URL]).unwrap();
+        assert_eq!(own(&settings).host.as_str(), "auth.test");
+        assert_eq!(own(&settings).authority.as_str(), "auth.test:8080");
+        let variable = url("http://$http_x_authority/basic").unwrap();
+        assert_eq!(variable.host.as_str(), "$http_x_authority");
+    }
+
+    #[test]
+    fn nothing_unusable_opens_the_location() {
+        for bad in [
+            ("auth-url", "https://broken..auth.test"),
+            ("auth-url", "auth.test"),
+            ("auth-url", "ftp://auth.test"),
+            ("auth-url", "http://"),
+            ("auth-url", "http://a:b/"),
+            ("auth-url", "http://a.test/;"),
+            ("auth-method", "FETCH"),
+            ("auth-response-headers", "X-Account, X$Role"),
+            ("auth-request-redirect", "http://x.test/{a}\"b"),
+            ("auth-cache-duration", "200 {5m}"),
+            ("auth-cache-duration", "200"),
+            ("auth-always-set-cookie", "yes please"),
+            ("auth-proxy-set-headers", "headers"),
+            ("auth-proxy-set-headers", "other/headers"),
+        ] {
+            let settings = settings(&[URL, bad]).unwrap();
+            assert!(settings.location.denied.is_some(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn the_sign_in_page_learns_where_to_go_back_to() {
+        for (url, parameter, want) in [
+            ("http://$host/login", None, Some("?rd=")),
+            ("http://$host/login?lang=sv", None, Some("&rd=")),
+            ("http://$host/login?rd=http://home.test/", None, None),
+            ("http://$host/login?rd=", None, Some("&rd=")),
+            ("http://$host/login", Some("back"), Some("?back=")),
+        ] {
+            let mut annotations = vec![URL, ("auth-signin", url)];
+            annotations.extend(parameter.map(|name| ("auth-signin-redirect-param", name)));
+            let settings = settings(&annotations).unwrap();
+            let back = own(&settings).signin.as_ref().unwrap().back.as_ref();
+            assert_eq!(back.map(Literal::as_str), want, "{url}");
+        }
+        let bad = ("auth-signin", "/a\"; add_header X-Marker 1 always; #");
+        assert_eq!(own(&settings(&[URL, bad]).unwrap()).signin, None);
+    }
+
+    #[test]
+    fn answers_are_kept_by_status() {
+        let kept = [
+            URL,
+            ("auth-cache-key", "$remote_user"),
+            ("auth-cache-duration", "200 201 10m,401 30s"),
+        ];
+        let settings = settings(&kept).unwrap();
+        let cache = own(&settings).cache.as_ref().unwrap();
+        assert_eq!(cache.valid.len(), 2);
+        assert_eq!(
+            cache.valid[0],
+            CacheValid {
+                statuses: vec![200, 201],
+                time: Seconds(600)
+            }
+        );
+    }
+
+    #[test]
+    fn connections_are_kept_without_http2_only() {
+        let mut config = GlobalConfig::default();
+        let annotations = [
+            URL,
+            ("auth-keepalive", "10"),
+            ("auth-keepalive-requests", "5"),
+        ];
+        assert_eq!(own(&settings(&annotations).unwrap()).keepalive, None);
+        std::sync::Arc::make_mut(&mut config.render).use_http2 = false;
+        let kept = settings_with(&config, &annotations).unwrap();
+        let keepalive = own(&kept).keepalive.as_ref().unwrap();
+        assert_eq!(
+            (keepalive.connections, keepalive.requests, keepalive.timeout),
+            (10, 5, Seconds(60))
+        );
+        let variable = [("auth-url", "http://$host/"), ("auth-keepalive", "10")];
+        assert_eq!(
+            own(&settings_with(&config, &variable).unwrap()).keepalive,
+            None
+        );
+    }
+
+    #[test]
+    fn the_config_maps_service_is_asked_unless_there_is_another_or_none_wanted() {
+        let mut config = GlobalConfig::default();
+        let parts = Parts {
+            url: Some(url("http://global.test/").unwrap()),
+            ..Parts::default()
+        };
+        config.policy.global_auth = parts.build().map(std::sync::Arc::new);
+        let host = |annotations: &[_]| {
+            let settings = settings_with(&config, annotations).unwrap();
+            let auth = settings.location.external_auth.as_ref()?;
+            Some(auth.host.as_str().to_owned())
+        };
+        assert_eq!(host(&[]).unwrap(), "global.test");
+        assert_eq!(host(&[URL]).unwrap(), "auth.test");
+        assert_eq!(host(&[("enable-global-auth", "false")]), None);
+        assert_eq!(
+            host(&[("enable-global-auth", "false"), URL]).unwrap(),
+            "auth.test"
+        );
+    }
+}

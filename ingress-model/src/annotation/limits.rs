@@ -1,6 +1,15 @@
 //! How much a client may ask for.
 
-use super::registry::{ANNOTATION, AnnotationInfo, Misuse, Status};
+use crate::{
+    layout::{Limits, LocationSettings},
+    scalar,
+    value::ValueError,
+};
+
+use super::{
+    reader::Reader,
+    registry::{ANNOTATION, AnnotationInfo, Misuse, Status},
+};
 
 /// What can be set.
 pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
@@ -75,3 +84,101 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         ..ANNOTATION
     },
 ];
+
+/// More than anybody counts.
+const MOST: i64 = 1_000_000;
+
+pub(super) fn read(reader: &mut Reader<'_>, location: &mut LocationSettings) {
+    let above = &reader.config.render;
+    location.limit_rate = rate(reader, "limit-rate").filter(|rate| *rate != above.limit_rate);
+    location.limit_rate_after =
+        rate(reader, "limit-rate-after").filter(|after| *after != above.limit_rate_after);
+    let limits = Limits {
+        connections: count(reader, "limit-connections"),
+        per_second: count(reader, "limit-rps"),
+        per_minute: count(reader, "limit-rpm"),
+        burst_multiplier: reader
+            .number("limit-burst-multiplier", 1, 1_000)
+            .unwrap_or(5),
+        exempt: reader
+            .value("limit-allowlist", scalar::networks)
+            .unwrap_or_default(),
+    };
+    let limited = limits.connections > 0 || limits.per_second > 0 || limits.per_minute > 0;
+    location.limits = limited.then_some(limits);
+}
+
+/// A number; zero and what is below it stand for no limit.
+fn count(reader: &mut Reader<'_>, name: &str) -> u32 {
+    let count = reader.value(name, |text| match scalar::integer(text)? {
+        number if number > MOST => Err(ValueError::Range(number, 0, MOST)),
+        number => Ok(u32::try_from(number).unwrap_or(0)),
+    });
+    count.unwrap_or(0)
+}
+
+/// Kilobytes.
+fn rate(reader: &mut Reader<'_>, name: &str) -> Option<u32> {
+    reader.number(name, 0, 4_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::annotation::testing::{settings, settings_with};
+    use crate::config::GlobalConfig;
+
+    #[test]
+    fn limits_of_all_kinds() {
+        let annotations = [
+            ("limit-connections", "8"),
+            ("limit-rps", "5"),
+            ("limit-rpm", "300"),
+            ("limit-burst-multiplier", "3"),
+            ("limit-whitelist", "10.0.0.0/8"),
+        ];
+        let want = Limits {
+            connections: 8,
+            per_second: 5,
+            per_minute: 300,
+            burst_multiplier: 3,
+            exempt: vec!["10.0.0.0/8".parse().unwrap()],
+        };
+        assert_eq!(settings(&annotations).unwrap().location.limits, Some(want));
+    }
+
+    #[test]
+    fn zero_and_less_is_no_limit() {
+        for number in ["0", "-1"] {
+            assert_eq!(
+                settings(&[("limit-rps", number)]).unwrap().location.limits,
+                None
+            );
+        }
+        let bursts = settings(&[("limit-rps", "1"), ("limit-burst-multiplier", "0")]).unwrap();
+        assert_eq!(bursts.location.limits.as_ref().unwrap().burst_multiplier, 5);
+    }
+
+    #[test]
+    fn an_unreadable_limit_leaves_the_ingress_out() {
+        assert_eq!(settings(&[("limit-connections", "eight")]), None);
+        assert_eq!(settings(&[("limit-allowlist", "10.0.0.0/33")]), None);
+        let rate = settings(&[("limit-rate", "fast")]).unwrap();
+        assert_eq!(rate.location.limit_rate, None);
+    }
+
+    #[test]
+    fn a_rate_of_zero_overrides_the_config_map() {
+        let mut config = GlobalConfig::default();
+        std::sync::Arc::make_mut(&mut config.render).limit_rate = 64;
+        let rate = |value| {
+            settings_with(&config, &[("limit-rate", value)])
+                .unwrap()
+                .location
+                .limit_rate
+        };
+        assert_eq!(rate("0"), Some(0));
+        assert_eq!(rate("64"), None);
+        assert_eq!(rate("75"), Some(75));
+    }
+}

@@ -12,7 +12,7 @@ mod client_auth;
 mod cors;
 mod custom_errors;
 mod custom_headers;
-mod external_auth;
+pub(crate) mod external_auth;
 mod fastcgi;
 pub(crate) mod grammar;
 mod limits;
@@ -25,6 +25,7 @@ mod proxy_ssl;
 mod reader;
 mod redirect;
 mod registry;
+mod resolve;
 mod rewrite;
 mod satisfy;
 mod server;
@@ -66,6 +67,43 @@ pub struct IngressSettings {
     pub canary: Option<TrafficShaping>,
     /// Raw configuration for the stream block (`stream-snippet`).
     pub stream_snippet: Option<Snippet>,
+    /// The Service that answers instead of a backend without endpoints, and for `custom-http-errors`
+    /// (`default-backend`); its namespace is the Ingress's.
+    pub default_backend: Option<String>,
+    /// What [`IngressSettings::resolve`] has to look up.
+    pub references: References,
+}
+
+/// What the annotations of an Ingress take from Secrets and ConfigMaps, besides what the settings name already.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct References {
+    /// How the Secret of [`BasicAuth`](crate::layout::BasicAuth) keeps the users.
+    pub users: Option<UsersFormat>,
+    /// `auth-proxy-set-headers`: a ConfigMap.
+    pub request_headers: Option<ObjectName>,
+    /// `custom-headers`: a ConfigMap.
+    pub response_headers: Option<ObjectName>,
+    /// `fastcgi-params-configmap`: a ConfigMap.
+    pub fastcgi_params: Option<ObjectName>,
+    /// Whether there is a `proxy-ssl-secret`, which [`UpstreamTls`](crate::layout::UpstreamTls) names.
+    pub upstream_tls: bool,
+}
+
+impl References {
+    /// Whether there is nothing to look up.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// `auth-secret-type`: how a Secret keeps users.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum UsersFormat {
+    /// One password file, under the key `auth`.
+    File,
+    /// One key a user.
+    Map,
 }
 
 /// Annotations that act on the whole server of a host.
@@ -83,6 +121,8 @@ pub struct ServerSettings {
     pub ssl_prefer_server_ciphers: Option<bool>,
     /// `ssl-passthrough`.
     pub ssl_passthrough: bool,
+    /// `from-to-www-redirect`: the other one of `host` and `www.host` is redirected to the host.
+    pub from_to_www_redirect: bool,
 }
 
 /// `auth-tls-*`: client certificates.
@@ -137,12 +177,38 @@ pub fn parse(
         access_log: log::read(&mut reader),
         satisfy: satisfy::read(&mut reader),
         snippet: snippets.location,
+        cors: cors::read(&mut reader),
+        mirror: mirror::read(&mut reader),
+        upstream_tls: proxy_ssl::read(&mut reader),
+        fastcgi: fastcgi::read(&mut reader),
+        modsecurity: modsecurity::read(&mut reader),
+        tracing: telemetry::read(&mut reader),
+        http2_push_preload: server::http2_push_preload(&mut reader),
         ..LocationSettings::default()
     };
     rewrite::read(&mut reader, &mut location);
     redirect::read(&mut reader, &mut location);
     ssl_redirect::read(&mut reader, &mut location);
     proxy::read(&mut reader, &mut location);
+    access::read(&mut reader, &mut location);
+    limits::read(&mut reader, &mut location);
+    custom_errors::read(&mut reader, &mut location);
+    let users = auth::read(&mut reader).map(|(auth, format)| {
+        location.basic_auth = Some(auth);
+        format
+    });
+    let own_auth = external_auth::read(&mut reader).map(Arc::new);
+    let global = external_auth::global(&mut reader, config);
+    let global_auth = config.policy.global_auth.as_ref().filter(|_| global);
+    let request_headers = external_auth::request_headers(&mut reader);
+    let references = References {
+        users,
+        request_headers: request_headers.filter(|_| own_auth.is_some()),
+        response_headers: custom_headers::read(&mut reader),
+        fastcgi_params: fastcgi::params(&mut reader),
+        upstream_tls: location.upstream_tls.is_some(),
+    };
+    location.external_auth = own_auth.or_else(|| global_auth.cloned());
     let server = ServerSettings {
         aliases: server::aliases(&mut reader),
         snippet: snippets.server,
@@ -150,6 +216,7 @@ pub fn parse(
         ssl_ciphers: server::ssl_ciphers(&mut reader),
         ssl_prefer_server_ciphers: server::ssl_prefer_server_ciphers(&mut reader),
         ssl_passthrough: server::ssl_passthrough(&mut reader),
+        from_to_www_redirect: redirect::from_to_www(&mut reader),
     };
     let backend = BackendSettings {
         service_upstream: balance::service_upstream(&mut reader),
@@ -159,6 +226,7 @@ pub fn parse(
         affinity_canary_legacy: affinity::canary_legacy(&mut reader),
     };
     let canary = canary::read(&mut reader);
+    let default_backend = custom_errors::default_backend(&mut reader);
     if reader.is_refused() {
         return None;
     }
@@ -169,6 +237,8 @@ pub fn parse(
         backend,
         canary,
         stream_snippet: snippets.stream,
+        default_backend,
+        references,
     })
 }
 
@@ -238,49 +308,64 @@ mod tests {
         testing::{faults, faults_with, ingress, settings, settings_with},
         *,
     };
+    use k8s_openapi::api::core::v1::ConfigMap;
+
     use crate::{
-        config::{Policy, Risk},
+        config::Risk,
         diagnostic::{Reason, Severity},
     };
 
     /// Annotations that mean something only together with another one.
-    fn companions(name: &str) -> &'static [(&'static str, &'static str)] {
-        match name {
-            "affinity" | "canary" | "auth-tls-secret" | "upstream-hash-by" => &[],
-            "x-forwarded-prefix" => &[("rewrite-target", "/")],
-            "permanent-redirect-code" => &[("permanent-redirect", "http://x.test/")],
-            "temporal-redirect-code" => &[("temporal-redirect", "http://x.test/")],
-            "proxy-redirect-from" => &[("proxy-redirect-to", "http://x.test/")],
-            "proxy-redirect-to" => &[("proxy-redirect-from", "http://x.test/")],
-            "proxy-busy-buffers-size" => &[("proxy-buffer-size", "8k")],
-            name if name.starts_with("upstream-hash-by-") => &[("upstream-hash-by", "$host")],
-            name if name.starts_with("session-cookie-") || name == "affinity-mode" => {
-                &[("affinity", "cookie")]
+    fn companions(info: &AnnotationInfo) -> Vec<(&'static str, &'static str)> {
+        let needed = info
+            .needs
+            .and_then(find)
+            .map(|needed| (needed.name, needed.example));
+        let more = match info.name {
+            "proxy-redirect-from" => Some(("proxy-redirect-to", "http://x.test/")),
+            "proxy-redirect-to" => Some(("proxy-redirect-from", "http://x.test/")),
+            "proxy-busy-buffers-size" => Some(("proxy-buffer-size", "8k")),
+            "auth-type" => Some(("auth-secret", "users")),
+            "auth-cache-duration" => Some(("auth-cache-key", "$remote_user")),
+            "auth-signin-redirect-param" => Some(("auth-signin", "http://auth.test/start")),
+            name if name.starts_with("limit-burst") || name == "limit-allowlist" => {
+                Some(("limit-rps", "1"))
             }
-            name if name.starts_with("canary-") => &[("canary", "true")],
-            name if name.starts_with("auth-tls-") => &[("auth-tls-secret", "shop/ca")],
-            _ => &[],
-        }
+            name if name.starts_with("auth-keepalive-") => Some(("auth-keepalive", "10")),
+            name if name.starts_with("auth-")
+                && info.needs == Some("auth-type")
+                && name != "auth-secret" =>
+            {
+                Some(("auth-secret", "users"))
+            }
+            name if name.starts_with("canary-") => Some(("canary", "true")),
+            _ => None,
+        };
+        needed.into_iter().chain(more).collect()
     }
 
+    /// Everything is allowed, and the ConfigMap has what some annotations need.
     fn permissive() -> GlobalConfig {
-        GlobalConfig {
-            policy: Policy {
-                allow_snippet_annotations: true,
-                annotations_risk_level: Risk::Critical,
-                ..Policy::default()
-            },
-            ..GlobalConfig::default()
-        }
+        let data = [
+            ("allow-snippet-annotations", "true"),
+            ("annotations-risk-level", "Critical"),
+            ("use-http2", "false"),
+            ("global-auth-url", "http://global.test/"),
+        ];
+        let config_map = ConfigMap {
+            data: Some(data.map(|(key, value)| (key.into(), value.into())).into()),
+            ..ConfigMap::default()
+        };
+        GlobalConfig::parse(&config_map, &mut Vec::new())
     }
 
     #[test]
     fn every_supported_annotation_changes_the_settings() {
         let config = permissive();
         for info in annotations().filter(|info| info.status == Status::Supported) {
-            let companions = companions(info.name);
-            let base = settings_with(&config, companions);
-            let mut all = companions.to_vec();
+            let companions = companions(info);
+            let base = settings_with(&config, &companions);
+            let mut all = companions.clone();
             all.push((info.name, info.example));
             assert_eq!(faults_with(&config, &all), [""; 0], "{}", info.name);
             assert_ne!(settings_with(&config, &all), base, "{}", info.name);
@@ -298,20 +383,22 @@ mod tests {
             if info.risk == Risk::Critical {
                 continue;
             }
-            let companions = companions(info.name);
-            let base = settings(companions).unwrap();
-            let mut all = companions.to_vec();
+            let companions = companions(info);
+            let base = settings(&companions);
+            let mut all = companions.clone();
             all.push((info.name, "\u{1}\n;"));
             assert_ne!(faults(&all), [""; 0], "{}", info.name);
             let read = settings(&all);
             match info.misuse {
                 Misuse::Refuse => assert_eq!(read, None, "{}", info.name),
                 Misuse::Deny if info.scope == Scope::Server => {
-                    assert_ne!(read.unwrap().server, base.server, "{}", info.name);
+                    assert_ne!(read.unwrap().server, base.unwrap().server, "{}", info.name);
                 }
                 Misuse::Deny => assert!(read.unwrap().location.denied.is_some(), "{}", info.name),
+                // What is left is half a replacement, or a list of nobody.
                 Misuse::FallBack if info.name.starts_with("proxy-redirect-") => {}
-                Misuse::FallBack => assert_eq!(read, Some(base), "{}", info.name),
+                Misuse::FallBack if info.name == "cors-allow-origin" => {}
+                Misuse::FallBack => assert_eq!(read, base, "{}", info.name),
             }
         }
     }
@@ -320,14 +407,20 @@ mod tests {
     fn annotations_that_are_not_acted_upon_say_so() {
         let config = permissive();
         for info in annotations().filter(|info| info.status == Status::NotYet) {
-            let used = [(info.name, info.example)];
+            let mut diagnostics = Vec::new();
+            let used = ingress(&[(info.name, info.example)]);
+            let settings = parse(&used, &Options::default(), &config, &mut diagnostics).unwrap();
+            let told = |diagnostic: &Diagnostic| diagnostic.reason == Reason::UnsupportedAnnotation;
             assert_eq!(
-                settings_with(&config, &used),
-                settings_with(&config, &[]),
+                diagnostics.iter().filter(|d| told(d)).count(),
+                1,
                 "{}",
                 info.name
             );
-            assert_eq!(faults_with(&config, &used).len(), 1, "{}", info.name);
+            // What protects is not left out silently.
+            let protects = info.misuse == Misuse::Deny;
+            let closed = settings.location.denied.is_some();
+            assert!(closed || !protects, "{}", info.name);
         }
     }
 

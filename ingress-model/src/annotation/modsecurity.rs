@@ -1,8 +1,12 @@
 //! ModSecurity, the web application firewall.
 
-use crate::config::Risk;
+use crate::{config::Risk, layout::ModSecurity};
 
-use super::registry::{ANNOTATION, AnnotationInfo, Status};
+use super::{
+    grammar::VARIABLES,
+    reader::Reader,
+    registry::{ANNOTATION, AnnotationInfo, Status},
+};
 
 /// What can be set.
 pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
@@ -48,3 +52,12 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         ..ANNOTATION
     },
 ];
+
+pub(super) fn read(reader: &mut Reader<'_>) -> ModSecurity {
+    ModSecurity {
+        enable: reader.boolean("enable-modsecurity"),
+        core_rules: reader.boolean("enable-owasp-core-rules").unwrap_or(false),
+        transaction_id: reader.template("modsecurity-transaction-id", VARIABLES),
+        rules: reader.snippet("modsecurity-snippet"),
+    }
+}

@@ -22,6 +22,11 @@ use super::{
 /// The prefix that annotations have unless `--annotations-prefix` says otherwise.
 const USUAL_PREFIX: &str = "nginx.ingress.kubernetes.io";
 
+/// An object of another namespace without the administrator's consent.
+pub(super) const FOREIGN: ValueError = ValueError::Rule(
+    "objects of other namespaces are not allowed (ConfigMap key allow-cross-namespace-resources)",
+);
+
 /// Reads the annotations of one Ingress.
 pub(super) struct Reader<'a> {
     pub(super) config: &'a GlobalConfig,
@@ -78,6 +83,7 @@ impl<'a> Reader<'a> {
                 _ => {}
             }
         }
+        reader.report_lonely();
         reader
     }
 
@@ -128,15 +134,42 @@ impl<'a> Reader<'a> {
             return;
         }
         if info.status == Status::NotYet {
-            self.tell(
-                key,
-                Severity::Warning,
-                Reason::UnsupportedAnnotation,
-                "has no effect: this version does not act on it yet".into(),
-            );
-            return;
+            self.unsupported(info, key);
         }
         self.present.insert(name, entry);
+    }
+
+    /// What protects is not left out silently: without it the location would be open.
+    fn unsupported(&mut self, info: &AnnotationInfo, key: &str) {
+        let protects = info.misuse == Misuse::Deny;
+        let (severity, message) = if protects {
+            let message = "this version does not act on it yet; its locations are closed";
+            (Severity::Error, message)
+        } else {
+            let message = "has no effect: this version does not act on it yet";
+            (Severity::Warning, message)
+        };
+        self.tell(key, severity, Reason::UnsupportedAnnotation, message.into());
+        if protects {
+            self.deny(format!("annotation {key} is not supported yet"));
+        }
+    }
+
+    /// Reports annotations that mean nothing without another one that is not there.
+    fn report_lonely(&mut self) {
+        let lonely: Vec<(&str, &str)> = self
+            .present
+            .iter()
+            .filter_map(|(name, entry)| {
+                let needed = registry::find(name)?.needs?;
+                let absent = !self.present.contains_key(needed);
+                absent.then_some((entry.key, needed))
+            })
+            .collect();
+        for (key, needed) in lonely {
+            let message = format!("has no effect without {needed}");
+            self.tell(key, Severity::Warning, Reason::InvalidAnnotation, message);
+        }
     }
 
     pub(super) fn policy(&self) -> &'a Policy {
@@ -258,6 +291,33 @@ impl<'a> Reader<'a> {
         Snippet::new(self.entry(name)?.value)
     }
 
+    /// `namespace/name`, or the name of an object in the Ingress's namespace. Objects of other namespaces need the
+    /// administrator's consent.
+    pub(super) fn object(&mut self, name: &str) -> Option<ObjectName> {
+        self.named_object(name, true)
+    }
+
+    /// As [`Reader::object`], but with the namespace always.
+    pub(super) fn qualified_object(&mut self, name: &str) -> Option<ObjectName> {
+        self.named_object(name, false)
+    }
+
+    fn named_object(&mut self, name: &str, bare: bool) -> Option<ObjectName> {
+        let ingress = self.ingress.name.clone();
+        let foreign_allowed = self.policy().allow_cross_namespace_resources;
+        self.value(name, |text| {
+            let object = if bare && scalar::is_label(text, 253) {
+                ingress.sibling(text)
+            } else {
+                scalar::object_name(text)?
+            };
+            if object.namespace() != ingress.namespace() && !foreign_allowed {
+                return Err(FOREIGN);
+            }
+            Ok(object)
+        })
+    }
+
     /// Whether values are checked for the characters that they may have.
     pub(super) fn validates(&self) -> bool {
         self.validation
@@ -274,6 +334,13 @@ impl<'a> Reader<'a> {
     pub(super) fn fall_back(&mut self, name: &str, fault: &dyn Display) {
         if let Some(info) = registry::find(name) {
             self.misused_as(info, Misuse::FallBack, fault);
+        }
+    }
+
+    /// Reports that the locations are closed for a reason beyond the value.
+    pub(super) fn deny_because(&mut self, name: &str, fault: &'static str) {
+        if let Some(info) = registry::find(name) {
+            self.misused_as(info, Misuse::Deny, &ValueError::Rule(fault));
         }
     }
 
@@ -314,8 +381,7 @@ impl<'a> Reader<'a> {
                     format!("{fault}; {closed} (it takes: {takes})"),
                 );
                 if info.scope != Scope::Server {
-                    self.denied
-                        .get_or_insert_with(|| format!("annotation {key} cannot be used: {fault}"));
+                    self.deny(format!("annotation {key} cannot be used: {fault}"));
                 }
             }
             Misuse::Refuse => self.refuse(
@@ -324,6 +390,11 @@ impl<'a> Reader<'a> {
                 format!("{fault}; the Ingress is not served (it takes: {takes})"),
             ),
         }
+    }
+
+    /// Closes the locations; the first reason stays.
+    fn deny(&mut self, reason: String) {
+        self.denied.get_or_insert(reason);
     }
 
     fn refuse(&mut self, key: &str, reason: Reason, message: String) {

@@ -66,6 +66,8 @@ pub struct AnnotationInfo {
     pub default: &'static str,
     /// The ConfigMap's key that sets its fall-back.
     pub config_key: Option<&'static str>,
+    /// The annotation without which it means nothing.
+    pub needs: Option<&'static str>,
     /// Where its effect lands.
     pub scope: Scope,
     /// How risky it is, for `annotations-risk-level`.
@@ -89,6 +91,7 @@ pub(super) const ANNOTATION: AnnotationInfo = AnnotationInfo {
     value: "",
     default: "",
     config_key: None,
+    needs: None,
     scope: Scope::Location,
     risk: Risk::Low,
     effect: Effect::Reload,
@@ -246,8 +249,15 @@ fn row(page: &mut String, info: &AnnotationInfo) {
         info.effect,
         info.misuse,
         info.status,
-        cell(info.doc),
+        cell(&meaning(info)),
     );
+}
+
+fn meaning(info: &AnnotationInfo) -> String {
+    match info.needs {
+        Some(needed) => format!("{} Needs `{needed}`.", info.doc),
+        None => info.doc.to_owned(),
+    }
 }
 
 /// Text for a cell of a table.

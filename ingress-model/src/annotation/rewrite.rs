@@ -30,6 +30,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "x-forwarded-prefix",
+        needs: Some("rewrite-target"),
         value: "path, may hold captures",
         default: "none",
         risk: Risk::Medium,
@@ -53,12 +54,6 @@ pub(super) fn read(reader: &mut Reader<'_>, location: &mut LocationSettings) {
     location.use_regex = reader.boolean("use-regex").unwrap_or(false);
     location.rewrite_log = reader.boolean("enable-rewrite-log").unwrap_or(false);
     let prefix = reader.template("x-forwarded-prefix", CAPTURES);
-    if prefix.is_some() && !reader.has("rewrite-target") {
-        reader.warn(
-            "x-forwarded-prefix",
-            "has no effect without rewrite-target".into(),
-        );
-    }
     location.forwarded_prefix = prefix.filter(|_| location.rewrite_target.is_some());
 }
 

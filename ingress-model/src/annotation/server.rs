@@ -102,6 +102,10 @@ pub(super) fn ssl_prefer_server_ciphers(reader: &mut Reader<'_>) -> Option<bool>
     reader.boolean("ssl-prefer-server-ciphers")
 }
 
+pub(super) fn http2_push_preload(reader: &mut Reader<'_>) -> bool {
+    reader.boolean("http2-push-preload").unwrap_or(false)
+}
+
 pub(super) fn ssl_passthrough(reader: &mut Reader<'_>) -> bool {
     reader.boolean("ssl-passthrough").unwrap_or(false)
 }

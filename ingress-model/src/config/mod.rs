@@ -14,17 +14,17 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use serde::Serialize;
 
 use crate::{
-    annotation::{Status, proxy},
+    annotation::{Status, external_auth, proxy},
     diagnostic::{Diagnostic, Reason, Severity},
-    layout::ProxySettings,
+    layout::{ExternalAuth, ProxySettings},
     live::LoadBalance,
     object::{ObjectKind, ObjectName, ObjectRef},
-    value::{Literal, Template},
+    value::{Literal, Seconds, Template},
 };
 
 pub use self::{
     keys::{Context, KeyInfo, config_keys_markdown, find_key, keys},
-    render::RenderConfig,
+    render::{OpenTelemetry, RenderConfig},
 };
 
 /// Everything that the ConfigMap sets.
@@ -91,6 +91,7 @@ impl GlobalConfig {
 struct Draft {
     render: RenderConfig,
     policy: Policy,
+    auth: external_auth::Parts,
 }
 
 impl Draft {
@@ -116,6 +117,7 @@ impl Draft {
         let redirect =
             proxy::redirect_arguments(&policy.proxy_redirect_from, &policy.proxy_redirect_to);
         proxy.redirect = redirect.or(defaults.redirect);
+        self.policy.global_auth = self.auth.build().map(Arc::new);
         GlobalConfig {
             render: Arc::new(self.render),
             policy: self.policy,
@@ -183,10 +185,6 @@ pub struct Policy {
     pub proxy_redirect_from: Template,
     /// `proxy-redirect-to`: fall-back of the annotation.
     pub proxy_redirect_to: Template,
-    /// `limit-rate`, in kilobytes a second: fall-back of the annotation.
-    pub limit_rate: u32,
-    /// `limit-rate-after`, in kilobytes: fall-back of the annotation.
-    pub limit_rate_after: u32,
     /// `whitelist-source-range`: fall-back of the annotation.
     pub allowlist_source_range: Vec<IpNet>,
     /// `denylist-source-range`: fall-back of the annotation.
@@ -195,6 +193,14 @@ pub struct Policy {
     pub no_auth_locations: Vec<String>,
     /// `global-allowed-response-headers`: headers that `custom-headers` may set.
     pub allowed_response_headers: Vec<Literal>,
+    /// `proxy-ssl-location-only`: `proxy-ssl-*` annotations leave the server alone.
+    pub proxy_ssl_location_only: bool,
+    /// `proxy-protocol-header-timeout`: longest time for the PROXY header, where TLS is passed through.
+    pub proxy_protocol_header_timeout: Seconds,
+    /// `enable-serial-reloads`: a reload waits until the workers of the one before have ended.
+    pub enable_serial_reloads: bool,
+    /// `global-auth-*`: the service that decides about requests of locations without one of their own.
+    pub global_auth: Option<Arc<ExternalAuth>>,
 }
 
 impl Default for Policy {
@@ -215,12 +221,14 @@ impl Default for Policy {
             retry_non_idempotent: false,
             proxy_redirect_from: Template::constant("off"),
             proxy_redirect_to: Template::constant("off"),
-            limit_rate: 0,
-            limit_rate_after: 0,
             allowlist_source_range: Vec::new(),
             denylist_source_range: Vec::new(),
             no_auth_locations: vec!["/.well-known/acme-challenge".into()],
             allowed_response_headers: Vec::new(),
+            proxy_ssl_location_only: false,
+            proxy_protocol_header_timeout: Seconds(5),
+            enable_serial_reloads: false,
+            global_auth: None,
         }
     }
 }
@@ -248,6 +256,16 @@ mod tests {
     fn companions(name: &str) -> &'static [(&'static str, &'static str)] {
         match name {
             "proxy-redirect-to" => &[("proxy-redirect-from", "http://inner.test/")],
+            "global-auth-url" => &[],
+            "global-auth-signin-redirect-param" => &[
+                ("global-auth-url", "http://auth.test/"),
+                ("global-auth-signin", "http://auth.test/start"),
+            ],
+            "global-auth-cache-duration" => &[
+                ("global-auth-url", "http://auth.test/"),
+                ("global-auth-cache-key", "$remote_user"),
+            ],
+            name if name.starts_with("global-auth-") => &[("global-auth-url", "http://auth.test/")],
             _ => &[],
         }
     }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::{
     layout::{HttpVersion, ProxySettings},
     object::ObjectName,
-    value::{Literal, Seconds, Size, Snippet, Template},
+    value::{Confidential, Literal, Seconds, Size, Snippet, Template},
 };
 
 use super::keys::keys;
@@ -83,6 +83,10 @@ pub struct RenderConfig {
     pub http2_max_header_size: Option<Size>,
     /// `http2-max-requests`, for NGINX before 1.19.7; 0: NGINX's own default.
     pub http2_max_requests: u32,
+    /// `limit-rate`, in kilobytes a second; 0: as fast as it goes.
+    pub limit_rate: u32,
+    /// `limit-rate-after`, in kilobytes.
+    pub limit_rate_after: u32,
     /// `limit-req-status-code`.
     pub limit_req_status_code: u16,
     /// `limit-conn-status-code`.
@@ -139,6 +143,8 @@ pub struct RenderConfig {
     pub ssl_early_data: bool,
     /// `ssl-reject-handshake`.
     pub ssl_reject_handshake: bool,
+    /// `ssl-session-ticket-key`: base64 of 48 or 80 bytes; `None`: NGINX makes one.
+    pub ssl_session_ticket_key: Option<Confidential>,
     /// `ssl-dh-param`: the Secret with `dhparam.pem`.
     pub ssl_dh_param: Option<ObjectName>,
     /// `enable-ocsp`.
@@ -276,6 +282,20 @@ pub struct RenderConfig {
     /// `proxy-stream-responses`.
     pub proxy_stream_responses: u32,
 
+    // optional modules
+    /// `enable-modsecurity`.
+    pub enable_modsecurity: bool,
+    /// `enable-owasp-modsecurity-crs`.
+    pub enable_owasp_modsecurity_crs: bool,
+    /// `modsecurity-snippet`: rules, instead of the file of rules.
+    pub modsecurity_snippet: Option<Snippet>,
+    /// `use-geoip2`.
+    pub use_geoip2: bool,
+    /// `geoip2-autoreload-in-minutes`; 0: never.
+    pub geoip2_autoreload_in_minutes: u32,
+    /// `enable-opentelemetry` and its companions.
+    pub opentelemetry: OpenTelemetry,
+
     // raw configuration
     /// `http-snippet`.
     pub http_snippet: Option<Snippet>,
@@ -285,6 +305,58 @@ pub struct RenderConfig {
     pub location_snippet: Option<Snippet>,
     /// `stream-snippet`.
     pub stream_snippet: Option<Snippet>,
+}
+
+/// Tracing with OpenTelemetry (`opentelemetry-*`, `otel-*`, `otlp-*`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OpenTelemetry {
+    /// `enable-opentelemetry`.
+    pub enable: bool,
+    /// `opentelemetry-config`: a file; `None`: one that the controller writes.
+    pub config: Option<Literal>,
+    /// `opentelemetry-operation-name`.
+    pub operation_name: Option<Template>,
+    /// `opentelemetry-trust-incoming-span`.
+    pub trust_incoming_span: bool,
+    /// `otlp-collector-host`.
+    pub collector_host: Option<Literal>,
+    /// `otlp-collector-port`.
+    pub collector_port: u16,
+    /// `otel-service-name`.
+    pub service_name: Literal,
+    /// `otel-sampler`: a word that the module knows.
+    pub sampler: Literal,
+    /// `otel-sampler-ratio`: a decimal fraction from 0 to 1.
+    pub sampler_ratio: Literal,
+    /// `otel-sampler-parent-based`.
+    pub sampler_parent_based: bool,
+    /// `otel-max-queuesize`.
+    pub max_queue_size: u32,
+    /// `otel-max-export-batch-size`.
+    pub max_export_batch_size: u32,
+    /// `otel-schedule-delay-millis`.
+    pub schedule_delay_millis: u32,
+}
+
+impl Default for OpenTelemetry {
+    /// The defaults of the keys.
+    fn default() -> Self {
+        Self {
+            enable: false,
+            config: None,
+            operation_name: None,
+            trust_incoming_span: true,
+            collector_host: None,
+            collector_port: 4_317,
+            service_name: Literal::constant("nginx"),
+            sampler: Literal::constant("AlwaysOn"),
+            sampler_ratio: Literal::constant("0.01"),
+            sampler_parent_based: true,
+            max_queue_size: 2_048,
+            max_export_batch_size: 512,
+            schedule_delay_millis: 5_000,
+        }
+    }
 }
 
 /// The format of an access log line unless `log-format-upstream` says otherwise; existing log pipelines read it.
@@ -370,6 +442,8 @@ impl Default for RenderConfig {
             http2_max_field_size: None,
             http2_max_header_size: None,
             http2_max_requests: 0,
+            limit_rate: 0,
+            limit_rate_after: 0,
             limit_req_status_code: 503,
             limit_conn_status_code: 503,
             limit_conn_zone_variable: Template::constant("$binary_remote_addr"),
@@ -398,6 +472,7 @@ impl Default for RenderConfig {
             ssl_buffer_size: Size::kib(4),
             ssl_early_data: false,
             ssl_reject_handshake: false,
+            ssl_session_ticket_key: None,
             ssl_dh_param: None,
             enable_ocsp: false,
             http_redirect_code: 308,
@@ -488,6 +563,12 @@ impl Default for RenderConfig {
             proxy_stream_next_upstream_timeout: Seconds(600),
             proxy_stream_next_upstream_tries: 3,
             proxy_stream_responses: 1,
+            enable_modsecurity: false,
+            enable_owasp_modsecurity_crs: false,
+            modsecurity_snippet: None,
+            use_geoip2: false,
+            geoip2_autoreload_in_minutes: 0,
+            opentelemetry: OpenTelemetry::default(),
             http_snippet: None,
             server_snippet: None,
             location_snippet: None,

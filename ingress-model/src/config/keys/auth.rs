@@ -1,10 +1,16 @@
 //! Keys of authentication.
 
-use crate::annotation::Status;
+use crate::{
+    annotation::{
+        Status,
+        external_auth::{cache_valid, method, parameter, target, url},
+    },
+    value::Template,
+};
 
 use super::{
     Context, KEY, KeyInfo,
-    read::{boolean, texts},
+    read::{boolean, header_names, optional, snippet, texts},
 };
 
 pub(super) const KEYS: &[KeyInfo] = &[
@@ -27,7 +33,8 @@ pub(super) const KEYS: &[KeyInfo] = &[
         status: Status::NotYet,
         example: "http://auth.test/verify",
         doc: "Fall-back of `auth-url`, for every location that does not opt out.",
-        ..KEY
+        bad: Some("not-a-url"),
+        action: auth!(url, |text| optional(text, url)),
     },
     KeyInfo {
         name: "global-auth-method",
@@ -37,7 +44,8 @@ pub(super) const KEYS: &[KeyInfo] = &[
         status: Status::NotYet,
         example: "POST",
         doc: "Fall-back of `auth-method`.",
-        ..KEY
+        bad: Some("FETCH"),
+        action: auth!(method, |text| optional(text, method)),
     },
     KeyInfo {
         name: "global-auth-signin",
@@ -47,7 +55,8 @@ pub(super) const KEYS: &[KeyInfo] = &[
         status: Status::NotYet,
         example: "http://auth.test/start",
         doc: "Fall-back of `auth-signin`.",
-        ..KEY
+        bad: Some("http://a b;"),
+        action: auth!(signin, |text| optional(text, target)),
     },
     KeyInfo {
         name: "global-auth-signin-redirect-param",
@@ -57,7 +66,8 @@ pub(super) const KEYS: &[KeyInfo] = &[
         status: Status::NotYet,
         example: "next",
         doc: "Fall-back of `auth-signin-redirect-param`.",
-        ..KEY
+        bad: Some("a b;"),
+        action: auth!(signin_parameter, |text| optional(text, parameter)),
     },
     KeyInfo {
         name: "global-auth-response-headers",
@@ -67,7 +77,8 @@ pub(super) const KEYS: &[KeyInfo] = &[
         status: Status::NotYet,
         example: "X-User",
         doc: "Fall-back of `auth-response-headers`.",
-        ..KEY
+        bad: Some("a b"),
+        action: auth!(response_headers, header_names),
     },
     KeyInfo {
         name: "global-auth-request-redirect",
@@ -77,6 +88,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         status: Status::NotYet,
         example: "http://shop.test/",
         doc: "Fall-back of `auth-request-redirect`.",
+        action: auth!(request_redirect, |text| optional(text, Template::parse)),
         ..KEY
     },
     KeyInfo {
@@ -87,6 +99,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         status: Status::NotYet,
         example: "proxy_set_header X-From edge;",
         doc: "Raw configuration for the location that asks.",
+        action: auth!(snippet, snippet),
         ..KEY
     },
     KeyInfo {
@@ -97,6 +110,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         status: Status::NotYet,
         example: "$remote_user",
         doc: "Fall-back of `auth-cache-key`.",
+        action: auth!(cache_key, |text| optional(text, Template::parse)),
         ..KEY
     },
     KeyInfo {
@@ -107,7 +121,8 @@ pub(super) const KEYS: &[KeyInfo] = &[
         status: Status::NotYet,
         example: "200 10m",
         doc: "Fall-back of `auth-cache-duration`.",
-        ..KEY
+        bad: Some("200"),
+        action: auth!(cache_valid, |text| optional(text, cache_valid)),
     },
     KeyInfo {
         name: "global-auth-always-set-cookie",
@@ -117,7 +132,8 @@ pub(super) const KEYS: &[KeyInfo] = &[
         status: Status::NotYet,
         example: "true",
         doc: "Fall-back of `auth-always-set-cookie`.",
-        ..KEY
+        bad: Some("sure"),
+        action: auth!(always_set_cookie, boolean),
     },
     KeyInfo {
         name: "enable-auth-access-log",

@@ -173,7 +173,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         example: "100",
         bad: Some("fast"),
         doc: "Fall-back of the annotation.",
-        action: policy!(limit_rate, |text| number(text, 0, 4_000_000)),
+        action: render!(limit_rate, |text| number(text, 0, 4_000_000)),
     },
     KeyInfo {
         name: "limit-rate-after",
@@ -184,7 +184,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         example: "1000",
         bad: Some("soon"),
         doc: "Fall-back of the annotation.",
-        action: policy!(limit_rate_after, |text| number(text, 0, 4_000_000)),
+        action: render!(limit_rate_after, |text| number(text, 0, 4_000_000)),
     },
     KeyInfo {
         name: "limit-req-status-code",

@@ -118,6 +118,19 @@ macro_rules! policy {
     };
 }
 
+/// A key that is one part of the ConfigMap's external authentication.
+macro_rules! auth {
+    ($field:ident, $read:expr) => {
+        Some($crate::config::keys::Action {
+            set: |draft, text| {
+                draft.auth.$field = ($read)(text)?;
+                Ok(())
+            },
+            differs: |_, _| false,
+        })
+    };
+}
+
 mod access;
 mod address;
 mod auth;

@@ -1,8 +1,14 @@
 //! Keys of optional modules: ModSecurity, GeoIP and tracing.
 
-use crate::annotation::Status;
+use crate::{
+    annotation::Status,
+    value::{Literal, Template},
+};
 
-use super::{Context, KEY, KeyInfo};
+use super::{
+    Context, KEY, KeyInfo,
+    read::{boolean, host, number, optional, port, ratio, sampler, snippet},
+};
 
 pub(super) const KEYS: &[KeyInfo] = &[
     KeyInfo {
@@ -12,6 +18,8 @@ pub(super) const KEYS: &[KeyInfo] = &[
         status: Status::NotYet,
         example: "true",
         doc: "Whether ModSecurity looks at requests.",
+        bad: Some("sure"),
+        action: render!(enable_modsecurity, boolean),
         ..KEY
     },
     KeyInfo {
@@ -21,6 +29,8 @@ pub(super) const KEYS: &[KeyInfo] = &[
         status: Status::NotYet,
         example: "true",
         doc: "Whether it has the OWASP core rule set.",
+        bad: Some("sure"),
+        action: render!(enable_owasp_modsecurity_crs, boolean),
         ..KEY
     },
     KeyInfo {
@@ -30,6 +40,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         status: Status::NotYet,
         example: "SecRuleEngine On",
         doc: "Its rules, instead of its file of rules.",
+        action: render!(modsecurity_snippet, snippet),
         ..KEY
     },
     KeyInfo {
@@ -39,6 +50,8 @@ pub(super) const KEYS: &[KeyInfo] = &[
         status: Status::NotYet,
         example: "true",
         doc: "Whether variables tell where clients come from.",
+        bad: Some("sure"),
+        action: render!(use_geoip2, boolean),
         ..KEY
     },
     KeyInfo {
@@ -48,6 +61,10 @@ pub(super) const KEYS: &[KeyInfo] = &[
         status: Status::NotYet,
         example: "60",
         doc: "How often the databases are looked at again; 0: never.",
+        bad: Some("often"),
+        action: render!(geoip2_autoreload_in_minutes, |text| number(
+            text, 0, 1_000_000
+        )),
         ..KEY
     },
     KeyInfo {
@@ -57,6 +74,8 @@ pub(super) const KEYS: &[KeyInfo] = &[
         status: Status::NotYet,
         example: "true",
         doc: "Whether requests are traced.",
+        bad: Some("sure"),
+        action: render!(opentelemetry.enable, boolean),
         ..KEY
     },
     KeyInfo {
@@ -66,6 +85,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         status: Status::NotYet,
         example: "/tmp/otel.toml",
         doc: "The file with the settings of the tracing module.",
+        action: render!(opentelemetry.config, |text| optional(text, Literal::parse)),
         ..KEY
     },
     KeyInfo {
@@ -75,6 +95,10 @@ pub(super) const KEYS: &[KeyInfo] = &[
         status: Status::NotYet,
         example: "shop",
         doc: "Name of the spans.",
+        action: render!(opentelemetry.operation_name, |text| optional(
+            text,
+            Template::parse
+        )),
         ..KEY
     },
     KeyInfo {
@@ -85,7 +109,8 @@ pub(super) const KEYS: &[KeyInfo] = &[
         status: Status::NotYet,
         example: "false",
         doc: "Fall-back of the annotation.",
-        ..KEY
+        bad: Some("sure"),
+        action: render!(opentelemetry.trust_incoming_span, boolean),
     },
     KeyInfo {
         name: "otlp-collector-host",
@@ -95,7 +120,8 @@ pub(super) const KEYS: &[KeyInfo] = &[
         status: Status::NotYet,
         example: "otel.test",
         doc: "Where spans are sent.",
-        ..KEY
+        bad: Some("a b"),
+        action: render!(opentelemetry.collector_host, |text| optional(text, host)),
     },
     KeyInfo {
         name: "otlp-collector-port",
@@ -105,7 +131,8 @@ pub(super) const KEYS: &[KeyInfo] = &[
         status: Status::NotYet,
         example: "14317",
         doc: "Its port.",
-        ..KEY
+        bad: Some("70000"),
+        action: render!(opentelemetry.collector_port, port),
     },
     KeyInfo {
         name: "otel-service-name",
@@ -115,6 +142,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         status: Status::NotYet,
         example: "edge",
         doc: "Name of this service.",
+        action: render!(opentelemetry.service_name, Literal::parse),
         ..KEY
     },
     KeyInfo {
@@ -125,7 +153,8 @@ pub(super) const KEYS: &[KeyInfo] = &[
         status: Status::NotYet,
         example: "AlwaysOff",
         doc: "Which requests are traced.",
-        ..KEY
+        bad: Some("Sometimes"),
+        action: render!(opentelemetry.sampler, sampler),
     },
     KeyInfo {
         name: "otel-sampler-ratio",
@@ -135,7 +164,8 @@ pub(super) const KEYS: &[KeyInfo] = &[
         status: Status::NotYet,
         example: "0.5",
         doc: "How many are, by ratio.",
-        ..KEY
+        bad: Some("1.5"),
+        action: render!(opentelemetry.sampler_ratio, ratio),
     },
     KeyInfo {
         name: "otel-sampler-parent-based",
@@ -145,7 +175,8 @@ pub(super) const KEYS: &[KeyInfo] = &[
         status: Status::NotYet,
         example: "false",
         doc: "Whether the client's decision counts.",
-        ..KEY
+        bad: Some("sure"),
+        action: render!(opentelemetry.sampler_parent_based, boolean),
     },
     KeyInfo {
         name: "otel-max-queuesize",
@@ -155,7 +186,10 @@ pub(super) const KEYS: &[KeyInfo] = &[
         status: Status::NotYet,
         example: "100",
         doc: "How many spans may wait.",
-        ..KEY
+        bad: Some("many"),
+        action: render!(opentelemetry.max_queue_size, |text| number(
+            text, 1, 1_000_000
+        )),
     },
     KeyInfo {
         name: "otel-max-export-batch-size",
@@ -165,7 +199,10 @@ pub(super) const KEYS: &[KeyInfo] = &[
         status: Status::NotYet,
         example: "10",
         doc: "How many are sent at once.",
-        ..KEY
+        bad: Some("many"),
+        action: render!(opentelemetry.max_export_batch_size, |text| number(
+            text, 1, 1_000_000
+        )),
     },
     KeyInfo {
         name: "otel-schedule-delay-millis",
@@ -175,6 +212,9 @@ pub(super) const KEYS: &[KeyInfo] = &[
         status: Status::NotYet,
         example: "1000",
         doc: "How long they wait at most.",
-        ..KEY
+        bad: Some("soon"),
+        action: render!(opentelemetry.schedule_delay_millis, |text| number(
+            text, 1, 3_600_000
+        )),
     },
 ];

@@ -95,6 +95,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         example: "true",
         bad: Some("sure"),
         doc: "Whether a reload waits until the workers of the one before have ended.",
-        ..KEY
+        action: policy!(enable_serial_reloads, boolean),
     },
 ];

@@ -14,12 +14,12 @@ use crate::{
     layout::HttpVersion,
     live::LoadBalance,
     scalar,
-    value::{Literal, Seconds, Size, Snippet, Template, ValueError},
+    value::{Confidential, Literal, Seconds, Size, Snippet, Template, ValueError},
 };
 
 pub(super) use crate::{
     annotation::proxy::buffer_size as buffer,
-    scalar::{networks, object_name, switch, time},
+    scalar::{header_name, header_names, networks, object_name, switch, time},
 };
 
 /// A boolean; an empty text is false.
@@ -126,20 +126,6 @@ pub(super) fn header_buffers(text: &str) -> Result<(u32, Size), ValueError> {
         .split_once(char::is_whitespace)
         .ok_or(ValueError::Rule("it is not a number and a size"))?;
     Ok((number(count, 1, 1_024)?, buffer_size(size.trim_start())?))
-}
-
-const MARK_FREE: Grammar = Grammar::new("-_", "letters, digits, - and _");
-
-pub(super) fn header_name(text: &str) -> Result<Literal, ValueError> {
-    if text.is_empty() {
-        return Err(ValueError::Empty);
-    }
-    MARK_FREE.check(text)?;
-    Literal::parse(text)
-}
-
-pub(super) fn header_names(text: &str) -> Result<Vec<Literal>, ValueError> {
-    scalar::items(text).map(header_name).collect()
 }
 
 pub(super) fn variable(text: &str) -> Result<Template, ValueError> {
@@ -308,6 +294,38 @@ pub(super) fn hash_size(text: &str) -> Result<u32, ValueError> {
     number(text, 1, 16_777_216)
 }
 
+/// Base64 of a key of 48 or 80 bytes (NGINX docs: `ssl_session_ticket_key`).
+pub(super) fn ticket_key(text: &str) -> Result<Confidential, ValueError> {
+    const FAULT: ValueError = ValueError::Rule("it is not the base64 of 48 or 80 bytes");
+    // 48 bytes take 64 characters; 80 take 107, and one to fill up.
+    let digits = match text.len() {
+        64 => text,
+        108 => text.strip_suffix('=').ok_or(FAULT)?,
+        _ => return Err(FAULT),
+    };
+    let base64 = digits
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || b == b'+' || b == b'/');
+    base64.then(|| Confidential::new(text)).ok_or(FAULT)
+}
+
+/// A sampler of the OpenTelemetry module.
+pub(super) fn sampler(text: &str) -> Result<Literal, ValueError> {
+    let samplers = ["AlwaysOn", "AlwaysOff", "TraceIdRatioBased"].map(|sampler| (sampler, sampler));
+    scalar::word(text, &samplers).map(Literal::constant)
+}
+
+/// A decimal fraction from 0 to 1.
+pub(super) fn ratio(text: &str) -> Result<Literal, ValueError> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let decimal = fraction.bytes().all(|b| b.is_ascii_digit());
+    let zeros = fraction.bytes().all(|b| b == b'0');
+    if whole == "0" && decimal || whole == "1" && zeros {
+        return Literal::parse(text);
+    }
+    Err(ValueError::Rule("it is not a decimal fraction from 0 to 1"))
+}
+
 /// `name: size` items; a size without unit is in megabytes, as ingress-nginx has it.
 pub(super) fn shared_dicts(text: &str) -> Result<BTreeMap<String, Size>, ValueError> {
     const NAME: Grammar = Grammar::new("_", "letters, digits and _");
@@ -385,6 +403,32 @@ mod tests {
         );
         for bad in ["if=$loggable", "gzip=0", "buffer=1x", "/tmp/x", "flush=;"] {
             assert!(access_log_params(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn fractions() {
+        for (text, good) in [
+            ("0", true),
+            ("0.5", true),
+            ("1", true),
+            ("1.00", true),
+            ("1.5", false),
+            ("2", false),
+            ("-0.5", false),
+            ("0.5e1", false),
+            ("", false),
+        ] {
+            assert_eq!(ratio(text).is_ok(), good, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn ticket_keys() {
+        assert!(ticket_key(&"A".repeat(64)).is_ok());
+        assert!(ticket_key(&format!("{}=", "A".repeat(107))).is_ok());
+        for bad in ["", "AAAA", &"A".repeat(108), &"?".repeat(64)] {
+            assert!(ticket_key(bad).is_err(), "{bad:?}");
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::annotation::Status;
 
 use super::{
-    Context, KEY, KeyInfo,
+    Context, KeyInfo,
     read::{boolean, number, time},
 };
 
@@ -73,6 +73,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         status: Status::NotYet,
         example: "10s",
         doc: "Longest time for the PROXY header, where TLS is passed through.",
-        ..KEY
+        bad: Some("soon"),
+        action: policy!(proxy_protocol_header_timeout, time),
     },
 ];

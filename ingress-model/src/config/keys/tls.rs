@@ -4,7 +4,10 @@ use crate::{annotation::Status, value::Seconds};
 
 use super::{
     Context, KEY, KeyInfo,
-    read::{boolean, buffer, ciphers, curves, number, object_name, optional, time, tls_versions},
+    read::{
+        boolean, buffer, ciphers, curves, number, object_name, optional, ticket_key, time,
+        tls_versions,
+    },
 };
 
 pub(super) const KEYS: &[KeyInfo] = &[
@@ -94,8 +97,10 @@ pub(super) const KEYS: &[KeyInfo] = &[
         value: "base64 of 48 or 80 bytes",
         default: "none",
         status: Status::NotYet,
-        example: "AAAA",
+        example: "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8gISIjJCUmJygpKissLS4v",
         doc: "Key of the tickets, to be shared by several controllers.",
+        bad: Some("AAAA"),
+        action: render!(ssl_session_ticket_key, |text| optional(text, ticket_key)),
         ..KEY
     },
     KeyInfo {

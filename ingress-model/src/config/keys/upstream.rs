@@ -284,7 +284,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         example: "true",
         bad: Some("sure"),
         doc: "Whether `proxy-ssl-*` annotations leave the server alone.",
-        ..KEY
+        action: policy!(proxy_ssl_location_only, boolean),
     },
     KeyInfo {
         name: "load-balance",
