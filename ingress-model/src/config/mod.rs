@@ -4,6 +4,7 @@
 //! blocks show (part of the layout: a change reloads), [`Policy`] is what the rules themselves ask: fall-backs of
 //! annotations and what is allowed at all.
 
+mod exemption;
 mod keys;
 mod render;
 
@@ -19,7 +20,8 @@ use crate::{
     layout::{ExternalAuth, ProxySettings},
     live::LoadBalance,
     object::{ObjectKind, ObjectName, ObjectRef},
-    value::{Literal, Seconds, Template},
+    scalar,
+    value::{Literal, Seconds, Template, ValueError},
 };
 
 pub use self::{
@@ -81,6 +83,10 @@ impl GlobalConfig {
                 let message = format!("{error}; the default holds (it takes: {})", key.value);
                 report.tell(written, Reason::InvalidConfigKey, message);
             }
+            for error in draft.left_out.drain(..) {
+                let message = format!("an item is left out: {error}");
+                report.tell(written, Reason::InvalidConfigKey, message);
+            }
         }
         draft.finish(&mut report)
     }
@@ -92,9 +98,32 @@ struct Draft {
     render: RenderConfig,
     policy: Policy,
     auth: external_auth::Parts,
+    /// Items of the list being read that cannot be used.
+    left_out: Vec<ValueError>,
 }
 
 impl Draft {
+    /// Items of a list. Those that cannot be used are left out, unless that would leave nothing.
+    fn items<T, C: FromIterator<T>>(
+        &mut self,
+        text: &str,
+        read: impl Fn(&str) -> Result<T, ValueError>,
+    ) -> Result<C, ValueError> {
+        let mut good = Vec::new();
+        let mut bad = Vec::new();
+        for item in scalar::items(text) {
+            match read(item) {
+                Ok(item) => good.push(item),
+                Err(error) => bad.push(error),
+            }
+        }
+        if good.is_empty() && !bad.is_empty() {
+            return Err(bad.swap_remove(0));
+        }
+        self.left_out = bad;
+        Ok(good.into_iter().collect())
+    }
+
     /// Settles what depends on several keys.
     fn finish(mut self, report: &mut Report<'_>) -> GlobalConfig {
         let defaults = RenderConfig::default().proxy;
@@ -311,6 +340,25 @@ mod tests {
         assert!(!config.render.hsts);
         assert_eq!(config.render.keep_alive, RenderConfig::default().keep_alive);
         assert_eq!(faults.len(), 2);
+    }
+
+    #[test]
+    fn one_bad_item_leaves_the_others_alone() {
+        let (config, faults) = parse(&[("custom-http-errors", "200,what,502, 404")]);
+        assert_eq!(config.render.custom_http_errors, [404, 502]);
+        assert_eq!(
+            faults
+                .iter()
+                .filter(|fault| fault.contains("left out"))
+                .count(),
+            2
+        );
+        let (config, _) = parse(&[("bind-address", "192.0.2.1, nowhere,[2001:db8::1]")]);
+        assert_eq!(config.render.bind_address.len(), 2);
+        let (config, _) = parse(&[("proxy-real-ip-cidr", "everybody")]);
+        assert_eq!(config, GlobalConfig::default());
+        let (config, _) = parse(&[("proxy-real-ip-cidr", "")]);
+        assert!(config.render.proxy_real_ip_cidr.is_empty());
     }
 
     #[test]

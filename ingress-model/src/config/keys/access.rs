@@ -1,10 +1,10 @@
 //! Keys of what is allowed.
 
-use crate::annotation::Status;
+use crate::{annotation::Status, value::Literal};
 
 use super::{
     Context, KEY, KeyInfo,
-    read::{boolean, literals, networks, risk, texts},
+    read::{boolean, network, risk, text},
 };
 
 pub(super) const KEYS: &[KeyInfo] = &[
@@ -37,7 +37,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         context: Context::Controller,
         example: "load_module,lua_package",
         doc: "Ingresses with an annotation that holds one of them are not served.",
-        action: policy!(word_blocklist, texts),
+        action: policy_list!(word_blocklist, text),
         ..KEY
     },
     KeyInfo {
@@ -70,7 +70,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         example: "198.51.100.0/24",
         bad: Some("everybody"),
         doc: "Clients that get 403.",
-        action: render!(block_cidrs, networks),
+        action: render_list!(block_cidrs, network),
         ..KEY
     },
     KeyInfo {
@@ -81,7 +81,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         status: Status::NotYet,
         example: "~*bot",
         doc: "`User-Agent` headers that get 403.",
-        action: render!(block_user_agents, literals),
+        action: render_list!(block_user_agents, Literal::parse),
         ..KEY
     },
     KeyInfo {
@@ -92,7 +92,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         status: Status::NotYet,
         example: "~*spam",
         doc: "`Referer` headers that get 403.",
-        action: render!(block_referers, literals),
+        action: render_list!(block_referers, Literal::parse),
         ..KEY
     },
     KeyInfo {
@@ -104,7 +104,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         example: "10.0.0.0/8",
         bad: Some("everybody"),
         doc: "Fall-back of the annotation.",
-        action: policy!(allowlist_source_range, networks),
+        action: policy_list!(allowlist_source_range, network),
     },
     KeyInfo {
         name: "denylist-source-range",
@@ -115,7 +115,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         example: "198.51.100.0/24",
         bad: Some("everybody"),
         doc: "Fall-back of the annotation.",
-        action: policy!(denylist_source_range, networks),
+        action: policy_list!(denylist_source_range, network),
     },
     KeyInfo {
         name: "nginx-status-ipv4-whitelist",
@@ -126,7 +126,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         example: "10.0.0.0/8",
         bad: Some("everybody"),
         doc: "Who may see `/nginx_status` of the catch-all server.",
-        action: render!(nginx_status_ipv4_whitelist, networks),
+        action: render_list!(nginx_status_ipv4_whitelist, network),
     },
     KeyInfo {
         name: "nginx-status-ipv6-whitelist",
@@ -137,6 +137,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         example: "2001:db8::/32",
         bad: Some("everybody"),
         doc: "The same over IPv6.",
-        action: render!(nginx_status_ipv6_whitelist, networks),
+        action: render_list!(nginx_status_ipv6_whitelist, network),
     },
 ];

@@ -4,7 +4,7 @@ use crate::annotation::Status;
 
 use super::{
     Context, KEY, KeyInfo,
-    read::{boolean, header_name, networks},
+    read::{boolean, header_name, network},
 };
 
 pub(super) const KEYS: &[KeyInfo] = &[
@@ -77,7 +77,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         example: "10.0.0.0/8",
         bad: Some("everybody"),
         doc: "Proxies that are trusted.",
-        action: render!(proxy_real_ip_cidr, networks),
+        action: render_list!(proxy_real_ip_cidr, network),
         ..KEY
     },
     KeyInfo {

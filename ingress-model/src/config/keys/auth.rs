@@ -9,8 +9,8 @@ use crate::{
 };
 
 use super::{
-    Context, KEY, KeyInfo,
-    read::{boolean, header_names, optional, snippet, texts},
+    Action, Context, KEY, KeyInfo,
+    read::{boolean, header_name, optional, snippet, text},
 };
 
 pub(super) const KEYS: &[KeyInfo] = &[
@@ -22,7 +22,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         status: Status::NotYet,
         example: "/open",
         doc: "Paths without authentication.",
-        action: policy!(no_auth_locations, texts),
+        action: policy_list!(no_auth_locations, text),
         ..KEY
     },
     KeyInfo {
@@ -78,7 +78,13 @@ pub(super) const KEYS: &[KeyInfo] = &[
         example: "X-User",
         doc: "Fall-back of `auth-response-headers`.",
         bad: Some("a b"),
-        action: auth!(response_headers, header_names),
+        action: Some(Action {
+            set: |draft, text| {
+                draft.auth.response_headers = draft.items(text, header_name)?;
+                Ok(())
+            },
+            differs: |_, _| false,
+        }),
     },
     KeyInfo {
         name: "global-auth-request-redirect",

@@ -3,8 +3,8 @@
 use crate::annotation::Status;
 
 use super::{
-    KEY, KeyInfo,
-    read::{boolean, statuses},
+    Action, KEY, KeyInfo,
+    read::{boolean, status},
 };
 
 pub(super) const KEYS: &[KeyInfo] = &[
@@ -16,7 +16,16 @@ pub(super) const KEYS: &[KeyInfo] = &[
         example: "404,503",
         bad: Some("200"),
         doc: "Statuses whose response the default backend gives; fall-back of the annotation.",
-        action: render!(custom_http_errors, |text| statuses(text, 300, 599)),
+        action: Some(Action {
+            set: |draft, text| {
+                let mut statuses: Vec<u16> = draft.items(text, |text| status(text, 300, 599))?;
+                statuses.sort_unstable();
+                statuses.dedup();
+                draft.render.custom_http_errors = statuses;
+                Ok(())
+            },
+            differs: |one, other| one.custom_http_errors != other.custom_http_errors,
+        }),
         ..KEY
     },
     KeyInfo {

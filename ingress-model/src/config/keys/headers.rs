@@ -4,7 +4,7 @@ use crate::annotation::Status;
 
 use super::{
     Context, KEY, KeyInfo,
-    read::{boolean, header_names, media_type, object_name, optional},
+    read::{boolean, header_name, media_type, object_name, optional},
 };
 
 pub(super) const KEYS: &[KeyInfo] = &[
@@ -38,7 +38,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         example: "X-Powered-By",
         bad: Some("a b"),
         doc: "Headers of endpoints that clients do not see.",
-        action: render!(hide_headers, header_names),
+        action: render_list!(hide_headers, header_name),
         ..KEY
     },
     KeyInfo {
@@ -72,7 +72,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         example: "X-Team",
         bad: Some("a b"),
         doc: "Headers that the annotation `custom-headers` may set.",
-        action: policy!(allowed_response_headers, header_names),
+        action: policy_list!(allowed_response_headers, header_name),
     },
     KeyInfo {
         name: "default-type",

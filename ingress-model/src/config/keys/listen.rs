@@ -6,7 +6,7 @@ use crate::annotation::Status;
 
 use super::{
     Action, Context, KEY, KeyInfo,
-    read::{add_address, addresses, boolean},
+    read::{add_address, address, boolean},
 };
 
 pub(super) const KEYS: &[KeyInfo] = &[
@@ -18,7 +18,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         example: "192.0.2.1,2001:db8::1",
         bad: Some("eth0"),
         doc: "Addresses that NGINX listens on.",
-        action: render!(bind_address, addresses),
+        action: render_list!(bind_address, address),
         ..KEY
     },
     KeyInfo {

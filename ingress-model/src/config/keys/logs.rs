@@ -5,8 +5,8 @@ use crate::{annotation::Status, value::Literal};
 use super::{
     Action, Context, KEY, KeyInfo,
     read::{
-        access_log_params, access_log_path, boolean, disable_access_log, host, literals,
-        log_format, log_level, optional, port,
+        access_log_params, access_log_path, boolean, disable_access_log, host, log_format,
+        log_level, optional, port,
     },
 };
 
@@ -114,11 +114,11 @@ pub(super) const KEYS: &[KeyInfo] = &[
         value: "boolean",
         default: "false",
         context: Context::Location,
-        status: Status::NotYet,
         example: "true",
         bad: Some("sure"),
         doc: "Whether requests for unknown hosts are logged.",
         action: render!(enable_access_log_for_default_backend, boolean),
+        ..KEY
     },
     KeyInfo {
         name: "skip-access-log-urls",
@@ -127,7 +127,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         status: Status::NotYet,
         example: "/health,~^/ping",
         doc: "Requests that are not logged.",
-        action: render!(skip_access_log_urls, literals),
+        action: render_list!(skip_access_log_urls, Literal::parse),
         ..KEY
     },
     KeyInfo {

@@ -4,7 +4,7 @@ use crate::annotation::Status;
 
 use super::{
     KEY, KeyInfo,
-    read::{boolean, hash_size, number, shared_dicts},
+    read::{boolean, hash_size, number, shared_dict},
 };
 
 pub(super) const KEYS: &[KeyInfo] = &[
@@ -95,7 +95,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         example: "configuration_data: 30",
         bad: Some("configuration_data"),
         doc: "Memory shared by the workers; a number alone is in megabytes.",
-        action: render!(lua_shared_dicts, shared_dicts),
+        action: render_list!(lua_shared_dicts, shared_dict),
         ..KEY
     },
     KeyInfo {

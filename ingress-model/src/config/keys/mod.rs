@@ -105,6 +105,32 @@ macro_rules! render {
     };
 }
 
+/// A key that is a list in one field of [`RenderConfig`]: the field, and what reads an item.
+macro_rules! render_list {
+    ($field:ident, $read:expr) => {
+        Some($crate::config::keys::Action {
+            set: |draft, text| {
+                draft.render.$field = draft.items(text, $read)?;
+                Ok(())
+            },
+            differs: |one, other| one.$field != other.$field,
+        })
+    };
+}
+
+/// A key that is a list in one field of [`Policy`](super::Policy).
+macro_rules! policy_list {
+    ($field:ident, $read:expr) => {
+        Some($crate::config::keys::Action {
+            set: |draft, text| {
+                draft.policy.$field = draft.items(text, $read)?;
+                Ok(())
+            },
+            differs: |_, _| false,
+        })
+    };
+}
+
 /// A key that is one field of [`Policy`](super::Policy).
 macro_rules! policy {
     ($field:ident, $read:expr) => {

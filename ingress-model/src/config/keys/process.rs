@@ -4,7 +4,7 @@ use crate::annotation::Status;
 
 use super::{
     Context, KEY, KeyInfo,
-    read::{boolean, cpu_masks, networks, number, some_unless_0, time, workers},
+    read::{boolean, cpu_masks, network, number, some_unless_0, time, workers},
 };
 
 pub(super) const KEYS: &[KeyInfo] = &[
@@ -84,7 +84,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         example: "192.0.2.1,10.0.0.0/8",
         bad: Some("everybody"),
         doc: "Clients whose connections are logged at the level debug.",
-        action: render!(debug_connections, networks),
+        action: render_list!(debug_connections, network),
     },
     KeyInfo {
         name: "enable-serial-reloads",

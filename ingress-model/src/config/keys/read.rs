@@ -1,9 +1,6 @@
 //! How the text of a key is read.
 
-use std::{
-    collections::BTreeMap,
-    net::{IpAddr, Ipv6Addr},
-};
+use std::net::{IpAddr, Ipv6Addr};
 
 use crate::{
     annotation::{
@@ -19,7 +16,7 @@ use crate::{
 
 pub(super) use crate::{
     annotation::proxy::buffer_size as buffer,
-    scalar::{header_name, header_names, networks, object_name, switch, time},
+    scalar::{header_name, network, object_name, switch, time},
 };
 
 /// A boolean; an empty text is false.
@@ -93,11 +90,7 @@ fn words(
         .collect()
 }
 
-pub(super) fn addresses(text: &str) -> Result<Vec<IpAddr>, ValueError> {
-    scalar::items(text).map(address).collect()
-}
-
-fn address(text: &str) -> Result<IpAddr, ValueError> {
+pub(super) fn address(text: &str) -> Result<IpAddr, ValueError> {
     let bare = text.trim_start_matches('[').trim_end_matches(']');
     bare.parse()
         .ok()
@@ -176,11 +169,10 @@ pub(super) fn http_version(text: &str) -> Result<HttpVersion, ValueError> {
 
 pub(super) fn load_balance(text: &str) -> Result<Option<LoadBalance>, ValueError> {
     let algorithms = [
-        ("", None),
-        ("round_robin", Some(LoadBalance::RoundRobin)),
-        ("ewma", Some(LoadBalance::Ewma)),
+        ("round_robin", LoadBalance::RoundRobin),
+        ("ewma", LoadBalance::Ewma),
     ];
-    scalar::word(text, &algorithms)
+    optional(text, |text| scalar::word(text, &algorithms))
 }
 
 /// Any other word would be taken for Low by ingress-nginx; here the default holds, as for other keys.
@@ -194,26 +186,13 @@ pub(super) fn risk(text: &str) -> Result<Risk, ValueError> {
     scalar::word(&text.to_ascii_lowercase(), &levels)
 }
 
-/// Items of a list, whatever they are.
+/// An item, whatever it is.
 #[expect(
     clippy::unnecessary_wraps,
-    reason = "every reader of a key has this form"
+    reason = "every reader of an item has this form"
 )]
-pub(super) fn texts(text: &str) -> Result<Vec<String>, ValueError> {
-    Ok(scalar::items(text).map(str::to_owned).collect())
-}
-
-pub(super) fn literals(text: &str) -> Result<Vec<Literal>, ValueError> {
-    scalar::items(text).map(Literal::parse).collect()
-}
-
-pub(super) fn statuses(text: &str, low: u32, high: u32) -> Result<Vec<u16>, ValueError> {
-    let mut statuses = scalar::items(text)
-        .map(|item| status(item, low, high))
-        .collect::<Result<Vec<u16>, ValueError>>()?;
-    statuses.sort_unstable();
-    statuses.dedup();
-    Ok(statuses)
+pub(super) fn text(text: &str) -> Result<String, ValueError> {
+    Ok(text.to_owned())
 }
 
 const MEDIA_TYPE: Grammar = Grammar::new("-_.+/*", "letters, digits and -_.+/*");
@@ -326,30 +305,26 @@ pub(super) fn ratio(text: &str) -> Result<Literal, ValueError> {
     Err(ValueError::Rule("it is not a decimal fraction from 0 to 1"))
 }
 
-/// `name: size` items; a size without unit is in megabytes, as ingress-nginx has it.
-pub(super) fn shared_dicts(text: &str) -> Result<BTreeMap<String, Size>, ValueError> {
+/// `name: size`; a size without unit is in megabytes, as ingress-nginx has it.
+pub(super) fn shared_dict(item: &str) -> Result<(String, Size), ValueError> {
     const NAME: Grammar = Grammar::new("_", "letters, digits and _");
-    scalar::items(text)
-        .map(|item| {
-            let (name, size) = item
-                .split_once(':')
-                .ok_or(ValueError::Rule("an item is not of the form name: size"))?;
-            let (name, size) = (name.trim(), size.trim());
-            if name.is_empty() {
-                return Err(ValueError::Empty);
-            }
-            NAME.check(name)?;
-            let size = if size.ends_with(|c: char| c.is_ascii_digit()) {
-                buffer_size(&format!("{size}m"))?
-            } else {
-                buffer_size(size)?
-            };
-            match size.bytes() {
-                8_192..=LARGEST_DICT => Ok((name.to_owned(), size)),
-                _ => Err(ValueError::Rule("a size is not between 8k and 200m")),
-            }
-        })
-        .collect()
+    let (name, size) = item
+        .split_once(':')
+        .ok_or(ValueError::Rule("an item is not of the form name: size"))?;
+    let (name, size) = (name.trim(), size.trim());
+    if name.is_empty() {
+        return Err(ValueError::Empty);
+    }
+    NAME.check(name)?;
+    let size = if size.ends_with(|c: char| c.is_ascii_digit()) {
+        buffer_size(&format!("{size}m"))?
+    } else {
+        buffer_size(size)?
+    };
+    match size.bytes() {
+        8_192..=LARGEST_DICT => Ok((name.to_owned(), size)),
+        _ => Err(ValueError::Rule("a size is not between 8k and 200m")),
+    }
 }
 
 /// The largest shared dictionary, in bytes: 200 MiB.
@@ -370,18 +345,13 @@ mod tests {
     #[test]
     fn dictionaries() {
         let read = |text| {
-            let dicts = shared_dicts(text).ok()?;
-            Some(
-                dicts
-                    .iter()
-                    .map(|(name, size)| format!("{name}={size}"))
-                    .collect::<Vec<_>>()
-                    .join(" "),
-            )
+            let (name, size) = shared_dict(text).ok()?;
+            Some(format!("{name}={size}"))
         };
-        assert_eq!(read("a: 30, b:512k ,c: 2M").unwrap(), "a=30m b=512k c=2m");
-        assert_eq!(read("").unwrap(), "");
-        for bad in ["a", "a: x", "a;b: 1", "a: 201", "a: 1k", ": 1", "a: 1g"] {
+        assert_eq!(read("a: 30").unwrap(), "a=30m");
+        assert_eq!(read("b:512k").unwrap(), "b=512k");
+        assert_eq!(read("c : 2M").unwrap(), "c=2m");
+        for bad in ["", "a", "a: x", "a;b: 1", "a: 201", "a: 1k", ": 1", "a: 1g"] {
             assert_eq!(read(bad), None, "{bad:?}");
         }
     }

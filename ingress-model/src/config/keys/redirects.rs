@@ -4,7 +4,7 @@ use crate::annotation::Status;
 
 use super::{
     Context, KEY, KeyInfo,
-    read::{boolean, redirect_code, texts},
+    read::{boolean, redirect_code, text},
 };
 
 pub(super) const KEYS: &[KeyInfo] = &[
@@ -37,7 +37,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         context: Context::Location,
         example: "/plain",
         doc: "Paths that are not redirected to HTTPS.",
-        action: policy!(no_tls_redirect_locations, texts),
+        action: policy_list!(no_tls_redirect_locations, text),
         ..KEY
     },
     KeyInfo {
