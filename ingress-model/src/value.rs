@@ -31,7 +31,7 @@ pub enum ValueError {
     #[error("{0} is not between {1} and {2}")]
     Range(i64, i64, i64),
     /// Not a time such as `90s`.
-    #[error("{0:?} is not a time: whole seconds, or numbers with the units s, m, h, d and w")]
+    #[error("{0:?} is not a time: whole seconds, or numbers with the units s, m, h, d, w, M and y")]
     Time(String),
     /// Not one of the words that may stand there.
     #[error("{0:?} is not one of {1}")]
