@@ -1,0 +1,120 @@
+//! What the controller knows about the place where NGINX runs.
+
+use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
+
+use ingress_model::value::Size;
+
+/// Where NGINX runs: directories, ports, and what the machine gives. Paths are absolute.
+///
+/// The controller has to make `<nginx_dir>/run` before NGINX starts: NGINX keeps its temporary files below it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Environment {
+    /// The directory that [`Rendered::files`](crate::Rendered::files) are relative to.
+    pub nginx_dir: String,
+    /// The directory in which Lua modules are looked for (`<lua_dir>/ingress/…`).
+    pub lua_dir: String,
+    /// The file with the master's process number.
+    pub pid_path: String,
+    /// Access log unless the ConfigMap names one.
+    pub access_log: String,
+    /// Error log unless the ConfigMap names one.
+    pub error_log: String,
+    /// The ports that NGINX listens on.
+    pub ports: Ports,
+    /// Whether IPv6 works here.
+    pub ipv6: bool,
+    /// The path that health checks ask for (`--health-check-path`).
+    pub health_path: String,
+    /// Where workers send figures about requests; `None`: they collect none.
+    pub metrics: Option<Metrics>,
+    /// Name servers.
+    pub resolvers: Vec<IpAddr>,
+    /// How many workers there are unless the ConfigMap says it.
+    pub worker_processes: u32,
+    /// How many files a worker may open unless the ConfigMap says it.
+    pub open_files: u32,
+    /// How many connections may wait to be accepted.
+    pub backlog: u32,
+    /// Who the workers run as; `None`: as NGINX was built, or as the master if that is not root.
+    pub user: Option<String>,
+    /// Sizes of the dictionaries that workers share.
+    pub shared_dicts: BTreeMap<String, Size>,
+    /// Certificate and key, PEM, that are shown as long as the Lua side has none. `None`: handshakes fail until then.
+    pub default_certificate_pem: Option<Arc<str>>,
+}
+
+/// Ports that NGINX listens on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ports {
+    /// `--http-port`.
+    pub http: u16,
+    /// `--https-port`.
+    pub https: u16,
+    /// `--status-port`, on 127.0.0.1 only.
+    pub status: u16,
+    /// `--default-server-port`.
+    pub default_server: u16,
+}
+
+/// Where figures about requests go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Metrics {
+    /// Path of the controller's unix socket.
+    pub socket: String,
+    /// Most requests of one message (`--monitor-max-batch-size`).
+    pub batch_size: u32,
+}
+
+impl Default for Environment {
+    /// The container's layout and the flags' defaults.
+    fn default() -> Self {
+        Self {
+            nginx_dir: "/etc/nginx".into(),
+            lua_dir: "/etc/nginx/lua".into(),
+            pid_path: "/tmp/nginx/nginx.pid".into(),
+            access_log: "/var/log/nginx/access.log".into(),
+            error_log: "/var/log/nginx/error.log".into(),
+            ports: Ports::default(),
+            ipv6: true,
+            health_path: "/healthz".into(),
+            metrics: None,
+            resolvers: Vec::new(),
+            worker_processes: 1,
+            open_files: 1_024,
+            backlog: 511,
+            user: None,
+            shared_dicts: Self::default_dicts(),
+            default_certificate_pem: None,
+        }
+    }
+}
+
+impl Environment {
+    /// The dictionaries that the Lua side needs, with their default sizes.
+    #[must_use]
+    pub fn default_dicts() -> BTreeMap<String, Size> {
+        [
+            ("balancer_ewma", Size::mib(10)),
+            ("balancer_ewma_last_touched_at", Size::mib(10)),
+            ("balancer_ewma_locks", Size::mib(1)),
+            ("certificate_data", Size::mib(20)),
+            ("certificate_servers", Size::mib(5)),
+            ("configuration_data", Size::mib(20)),
+            ("configuration_locks", Size::kib(64)),
+            ("ocsp_response_cache", Size::mib(5)),
+        ]
+        .map(|(name, size)| (name.to_owned(), size))
+        .into()
+    }
+}
+
+impl Default for Ports {
+    fn default() -> Self {
+        Self {
+            http: 80,
+            https: 443,
+            status: 10_246,
+            default_server: 8_181,
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What rendering yields.
+
+use std::{collections::BTreeMap, fmt};
+
+use crate::source_map::{Note, SourceMap};
+
+/// NGINX's configuration files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rendered {
+    /// The main file.
+    pub main: String,
+    /// Further files, relative to [`Environment::nginx_dir`](crate::Environment::nginx_dir).
+    pub files: BTreeMap<RelativePath, FileContent>,
+    /// Who is behind which line of the main file.
+    pub source_map: SourceMap,
+    /// What could not be rendered as it was asked for.
+    pub notes: Vec<Note>,
+    /// Stands for everything above: equal files have equal checksums, from one release to the next.
+    pub checksum: u64,
+}
+
+/// A file's path below NGINX's directory.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RelativePath(String);
+
+impl RelativePath {
+    /// A path of plain names; `None` for anything that could lead elsewhere.
+    ///
+    /// ```
+    /// use nginx_render::RelativePath;
+    ///
+    /// assert!(RelativePath::new("ssl/default.pem").is_some());
+    /// assert!(RelativePath::new("../passwd").is_none());
+    /// assert!(RelativePath::new("/etc/passwd").is_none());
+    /// ```
+    #[must_use]
+    pub fn new(path: &str) -> Option<Self> {
+        let is_plain = |name: &str| {
+            let bytes_are_plain = name
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'));
+            bytes_are_plain && !matches!(name, "" | "." | "..")
+        };
+        path.split('/').all(is_plain).then(|| Self(path.into()))
+    }
+
+    /// The path.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for RelativePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What a file holds.
+#[derive(Clone, PartialEq, Eq)]
+pub struct FileContent {
+    /// The text.
+    pub text: String,
+    /// Whether only NGINX's master may read it: keys and passwords.
+    pub private: bool,
+}
+
+impl fmt::Debug for FileContent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("FileContent");
+        if !self.private {
+            debug.field("text", &self.text);
+        }
+        debug
+            .field("private", &self.private)
+            .finish_non_exhaustive()
+    }
+}
+
+/// FNV-1a with 64 bits: not for secrets, but the same everywhere and for ever, which the standard library's hashers
+/// do not promise.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Checksum(u64);
+
+impl Checksum {
+    pub(crate) const fn new() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+
+    /// Takes a text in; its length counts, so that texts cannot run into each other.
+    pub(crate) fn add(&mut self, text: &str) {
+        for byte in text.bytes().chain((text.len() as u64).to_le_bytes()) {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+
+    pub(crate) const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_checksum_never_changes() {
+        let mut checksum = Checksum::new();
+        checksum.add("worker_processes 1;");
+        assert_eq!(checksum.get(), 10_460_553_236_665_151_084);
+        let (mut one, mut other) = (Checksum::new(), Checksum::new());
+        one.add("ab");
+        one.add("c");
+        other.add("a");
+        other.add("bc");
+        assert_ne!(one.get(), other.get());
+    }
+
+    #[test]
+    fn paths_stay_below_the_directory() {
+        for path in ["a", "a/b.pem", "ssl/ca-ns_name.pem", "stream/tcp-80"] {
+            assert!(RelativePath::new(path).is_some(), "{path}");
+        }
+        for path in [
+            "", "/", "/a", "a/", "a//b", "..", "a/../b", ".", "a b", "a\n", "a\\b", "ä",
+        ] {
+            assert!(RelativePath::new(path).is_none(), "{path:?}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let file = FileContent {
+            text: "hunter2".into(),
+            private: true,
+        };
+        assert!(!format!("{file:?}").contains("hunter2"));
+    }
+}

@@ -1,0 +1,198 @@
+//! From a layout to files.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use ingress_model::{Host, Layout, Server, config::RenderConfig};
+use thiserror::Error;
+
+use crate::{
+    capabilities::{Capabilities, Module},
+    environment::Environment,
+    rendered::{Checksum, FileContent, RelativePath, Rendered},
+    source_map::SourceMap,
+    value::Unprintable,
+    view::{
+        Context, DEFAULT_CERTIFICATE, dictionaries,
+        frame::{self, FrameError},
+        server::{self, Fragment},
+        stream,
+    },
+};
+
+/// Why there are no files. Faults of single Ingresses are no reason: they become [notes](Rendered::notes).
+#[derive(Debug, Error)]
+pub enum RenderError {
+    /// The configuration cannot work without the module.
+    #[error("NGINX lacks the module {0:?}")]
+    MissingModule(Module),
+    /// A setting of the ConfigMap or of the environment.
+    #[error("a setting cannot stand in the configuration")]
+    Setting(#[source] Unprintable),
+    /// A template refused a value, or does not fit its types.
+    #[error("rendering a template")]
+    Template(#[source] askama::Error),
+}
+
+impl From<FrameError> for RenderError {
+    fn from(error: FrameError) -> Self {
+        match error {
+            FrameError::Text(error) => Self::Setting(error),
+            FrameError::Template(error) => Self::Template(error),
+        }
+    }
+}
+
+/// Renders layouts. Keeps the text of each server, so that a server that has not changed is not rendered again.
+#[derive(Debug)]
+pub struct Renderer {
+    capabilities: Capabilities,
+    environment: Environment,
+    /// What the fragments below were rendered with.
+    config: Arc<RenderConfig>,
+    fragments: BTreeMap<Host, (Arc<Server>, Arc<Fragment>)>,
+}
+
+impl Renderer {
+    /// A renderer for one NGINX at one place.
+    #[must_use]
+    pub fn new(capabilities: Capabilities, environment: Environment) -> Self {
+        Self {
+            capabilities,
+            environment,
+            config: Arc::default(),
+            fragments: BTreeMap::new(),
+        }
+    }
+
+    /// Renders all files. The same layout gives the same files, byte for byte.
+    ///
+    /// # Errors
+    /// When NGINX cannot do what is needed, or a setting that concerns all servers cannot be written down.
+    pub fn render(&mut self, layout: &Layout) -> Result<Rendered, RenderError> {
+        let needed = [Module::Lua]
+            .into_iter()
+            .find(|module| !self.capabilities.has(*module));
+        if let Some(module) = needed {
+            return Err(RenderError::MissingModule(module));
+        }
+        if self.config != layout.config {
+            self.config = Arc::clone(&layout.config);
+            self.fragments.clear();
+        }
+        let context = Context::new(&self.capabilities, &self.environment, &layout.config)
+            .map_err(RenderError::Setting)?;
+        let mut rendered = Rendered::default();
+        let frame = frame::render(layout, &context, &mut rendered.notes)?;
+        let fragments = fragments(layout, &context, &mut self.fragments)?;
+        assemble(&frame, &fragments, &mut rendered);
+        add_files(layout, &context, &fragments, &mut rendered);
+
+        let mut checksum = Checksum::new();
+        checksum.add(&rendered.main);
+        for (path, file) in &rendered.files {
+            checksum.add(path.as_str());
+            checksum.add(&file.text);
+        }
+        rendered.checksum = checksum.get();
+        let number = rendered.checksum.to_string();
+        rendered
+            .main
+            .insert_str(0, &format!("# Configuration checksum: {number}\n"));
+        add_file(
+            &mut rendered,
+            "lua.json",
+            dictionaries::settings_file(&context, &number),
+            false,
+        );
+        Ok(rendered)
+    }
+}
+
+/// The text of every server, taken from the last time where the server is the same.
+fn fragments(
+    layout: &Layout,
+    context: &Context<'_>,
+    known: &mut BTreeMap<Host, (Arc<Server>, Arc<Fragment>)>,
+) -> Result<Vec<Arc<Fragment>>, RenderError> {
+    let mut fragments = Vec::with_capacity(layout.servers.len());
+    let mut next = BTreeMap::new();
+    for (host, server) in &layout.servers {
+        let same = known
+            .remove(host)
+            .filter(|(old, _)| Arc::ptr_eq(old, server) || old == server);
+        let fragment = match same {
+            Some((_, fragment)) => fragment,
+            None => Arc::new(server::render(server, context).map_err(RenderError::Template)?),
+        };
+        fragments.push(Arc::clone(&fragment));
+        next.insert(host.clone(), (Arc::clone(server), fragment));
+    }
+    *known = next;
+    Ok(fragments)
+}
+
+/// Puts the servers into their place. Line 1 is left for the checksum.
+fn assemble(frame: &crate::source_map::Text, fragments: &[Arc<Fragment>], rendered: &mut Rendered) {
+    const CHECKSUM_LINES: usize = 1;
+    let (bytes_before, lines_before) = frame
+        .servers_at
+        .unwrap_or((frame.content.len(), frame.lines));
+    let size: usize = fragments
+        .iter()
+        .map(|fragment| fragment.text.content.len())
+        .sum();
+    let (before, after) = frame
+        .text
+        .split_at_checked(bytes_before)
+        .unwrap_or((&frame.content, ""));
+    let mut main = String::with_capacity(frame.content.len() + size + 64);
+    main.push_str(before);
+    let mut map = SourceMap::default();
+    let mut lines = CHECKSUM_LINES + lines_before;
+    for fragment in fragments {
+        main.push_str(&fragment.text.content);
+        map.extend(lines, &fragment.text.ranges);
+        lines += fragment.text.lines;
+    }
+    main.push_str(after);
+    map.extend_around(
+        &frame.ranges,
+        CHECKSUM_LINES,
+        lines_before,
+        lines - CHECKSUM_LINES - lines_before,
+    );
+    rendered.main = main;
+    rendered.source_map = map;
+}
+
+fn add_files(
+    layout: &Layout,
+    context: &Context<'_>,
+    fragments: &[Arc<Fragment>],
+    rendered: &mut Rendered,
+) {
+    for fragment in fragments {
+        rendered.notes.extend(fragment.notes.iter().cloned());
+        for (path, file, source) in &fragment.files {
+            rendered
+                .source_map
+                .add_file(path.as_str(), Arc::clone(source));
+            rendered.files.insert(path.clone(), file.clone());
+        }
+    }
+    if let Some(pem) = &context.environment.default_certificate_pem {
+        add_file(rendered, DEFAULT_CERTIFICATE, pem.as_ref().to_owned(), true);
+    }
+    if !(layout.tcp.is_empty() && layout.udp.is_empty())
+        && context.capabilities.has(Module::StreamJs)
+    {
+        add_file(rendered, stream::SCRIPT, stream::script(context), false);
+    }
+}
+
+fn add_file(rendered: &mut Rendered, path: &str, text: String, private: bool) {
+    let path = RelativePath::new(path);
+    rendered
+        .files
+        .extend(path.map(|path| (path, FileContent { text, private })));
+}

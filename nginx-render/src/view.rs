@@ -1,0 +1,133 @@
+//! What templates show. Every decision is made here, so that templates only print.
+
+pub(crate) mod client_auth;
+pub(crate) mod compression;
+pub(crate) mod dictionaries;
+pub(crate) mod directive;
+pub(crate) mod forwarded;
+pub(crate) mod frame;
+pub(crate) mod hashes;
+pub(crate) mod headers;
+pub(crate) mod http;
+pub(crate) mod listen;
+pub(crate) mod location;
+pub(crate) mod logs;
+pub(crate) mod proxy;
+pub(crate) mod server;
+pub(crate) mod stream;
+pub(crate) mod tls;
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use ingress_model::{config::RenderConfig, value::Snippet};
+
+use crate::{
+    capabilities::Capabilities,
+    environment::Environment,
+    source_map::{END, Mark, Source, Sources},
+    statements,
+    value::{Printed, Unprintable, plain, raw},
+};
+
+use self::directive::{Directive, directive};
+
+/// What every server depends on besides itself.
+pub(crate) struct Context<'a> {
+    pub(crate) capabilities: &'a Capabilities,
+    pub(crate) environment: &'a Environment,
+    pub(crate) config: &'a RenderConfig,
+    /// Directives that the `http-snippet` has at its top level.
+    pub(crate) http_names: BTreeSet<&'a str>,
+    /// Whether the `http-snippet` sets headers for endpoints.
+    pub(crate) headers_are_lost: bool,
+    /// Whether the hook for certificates stands in each server rather than in the http block: a snippet may bring TLS
+    /// servers with certificates of their own.
+    pub(crate) hooks_certificates_by_server: bool,
+    /// What the http block says about proxying.
+    pub(crate) inherited: Vec<Directive>,
+}
+
+impl<'a> Context<'a> {
+    pub(crate) fn new(
+        capabilities: &'a Capabilities,
+        environment: &'a Environment,
+        config: &'a RenderConfig,
+    ) -> Result<Self, Unprintable> {
+        let http_names = snippet_names(config.http_snippet.as_ref());
+        Ok(Self {
+            capabilities,
+            environment,
+            config,
+            headers_are_lost: sets_headers(config.http_snippet.as_ref()),
+            hooks_certificates_by_server: http_names.contains("server"),
+            inherited: proxy::inherited(config, &http_names)?,
+            http_names,
+        })
+    }
+
+    /// Whether to listen on IPv6 addresses.
+    pub(crate) fn has_ipv6(&self) -> bool {
+        self.environment.ipv6 && !self.config.disable_ipv6
+    }
+
+    /// The certificate that is shown as long as the Lua side has none.
+    pub(crate) fn default_certificate(&self) -> Vec<Directive> {
+        if self.environment.default_certificate_pem.is_none() {
+            return Vec::new();
+        }
+        let path = format!("{}/{DEFAULT_CERTIFICATE}", self.environment.nginx_dir);
+        ["ssl_certificate", "ssl_certificate_key"]
+            .into_iter()
+            .filter_map(|name| Some(directive(name, [plain(&path).ok()?])))
+            .collect()
+    }
+}
+
+/// The file of the certificate that is shown as long as the Lua side has none.
+pub(crate) const DEFAULT_CERTIFICATE: &str = "ssl/default.pem";
+
+/// A piece of configuration that a user wrote, with marks around it.
+pub(crate) struct SnippetView {
+    pub(crate) begin: Mark,
+    pub(crate) text: Printed,
+    pub(crate) end: Mark,
+}
+
+impl SnippetView {
+    pub(crate) fn new(snippet: &Snippet, source: Arc<Source>, sources: &mut Sources) -> Self {
+        Self {
+            begin: sources.begin_raw(source),
+            text: raw(snippet),
+            end: END,
+        }
+    }
+
+    /// A snippet of the ConfigMap, outside of servers.
+    fn of_config(
+        snippet: Option<&Snippet>,
+        what: &'static str,
+        sources: &mut Sources,
+    ) -> Option<Self> {
+        let source = Arc::new(Source {
+            host: None,
+            path: None,
+            ingress: None,
+            what,
+        });
+        snippet.map(|snippet| Self::new(snippet, source, sources))
+    }
+}
+
+/// The names of the directives at a snippet's top level.
+fn snippet_names(snippet: Option<&Snippet>) -> BTreeSet<&str> {
+    snippet
+        .map(|snippet| statements::names(snippet.as_str()))
+        .unwrap_or_default()
+}
+
+/// Whether a snippet sets headers for endpoints, which would keep those of the levels above from being inherited.
+fn sets_headers(snippet: Option<&Snippet>) -> bool {
+    snippet.is_some_and(|snippet| {
+        snippet.as_str().contains("_set_header") || snippet.as_str().contains("include")
+    })
+}

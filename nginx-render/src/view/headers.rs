@@ -1,0 +1,128 @@
+//! Headers that endpoints are sent. The http block has the standard ones; NGINX inherits them only where a level sets
+//! none, so a level that adds one says all of them again.
+
+use ingress_model::{
+    config::RenderConfig,
+    layout::{BackendProtocol, ClientAuth},
+};
+
+use crate::value::{Printed, constant, word};
+
+use super::directive::{Directive, directive};
+
+/// What a level has besides the standard headers, or instead.
+#[derive(Default)]
+pub(crate) struct Own<'a> {
+    /// Instead of the request's `Host`.
+    pub(crate) host: Option<Printed>,
+    /// Instead of what the request's `Upgrade` asks for.
+    pub(crate) connection: Option<Printed>,
+    /// `X-Forwarded-Prefix`.
+    pub(crate) prefix: Option<Printed>,
+    /// Facts about the client's certificate.
+    pub(crate) client_auth: Option<&'a ClientAuth>,
+    /// Names and values.
+    pub(crate) further: Vec<(Printed, Printed)>,
+}
+
+/// All headers of a level, for the module that speaks this protocol.
+pub(crate) fn all(
+    config: &RenderConfig,
+    protocol: BackendProtocol,
+    own: Own<'_>,
+) -> Vec<Directive> {
+    let (name, is_grpc) = match protocol {
+        BackendProtocol::Http | BackendProtocol::Https | BackendProtocol::AutoHttp => {
+            ("proxy_set_header", false)
+        }
+        BackendProtocol::Grpc | BackendProtocol::Grpcs => ("grpc_set_header", true),
+        BackendProtocol::Fcgi => return Vec::new(),
+    };
+    let variable = |name: &str| constant(name.to_owned());
+    let mut headers = vec![(
+        "Host",
+        own.host.unwrap_or_else(|| variable("$best_http_host")),
+    )];
+    if let Some(client_auth) = own.client_auth {
+        if client_auth.pass_certificate {
+            headers.push(("ssl-client-cert", variable("$ssl_client_escaped_cert")));
+        }
+        headers.push(("ssl-client-verify", variable("$ssl_client_verify")));
+        headers.push(("ssl-client-subject-dn", variable("$ssl_client_s_dn")));
+        headers.push(("ssl-client-issuer-dn", variable("$ssl_client_i_dn")));
+    }
+    if !is_grpc {
+        // HTTP/2 has neither (RFC 9113 §8.2.2).
+        headers.push(("Upgrade", variable("$http_upgrade")));
+        headers.push((
+            "Connection",
+            own.connection
+                .unwrap_or_else(|| variable("$connection_upgrade")),
+        ));
+    }
+    let forwarded_for = if config.use_forwarded_headers && config.compute_full_forwarded_for {
+        "$full_x_forwarded_for"
+    } else {
+        "$remote_addr"
+    };
+    headers.extend([
+        ("X-Request-ID", variable("$req_id")),
+        ("X-Real-IP", variable("$remote_addr")),
+        ("X-Forwarded-For", variable(forwarded_for)),
+        ("X-Forwarded-Host", variable("$best_http_host")),
+        ("X-Forwarded-Port", variable("$pass_port")),
+        ("X-Forwarded-Proto", variable("$pass_access_scheme")),
+        ("X-Forwarded-Scheme", variable("$pass_access_scheme")),
+        ("X-Scheme", variable("$pass_access_scheme")),
+    ]);
+    if config.proxy_add_original_uri_header {
+        headers.push(("X-Original-URI", variable("$request_uri")));
+    }
+    headers.extend([
+        (
+            "X-Original-Forwarded-For",
+            constant(header_variable(config.forwarded_for_header.as_str())),
+        ),
+        (
+            "X-Original-Forwarded-Host",
+            constant(header_variable(config.forwarded_host_header.as_str())),
+        ),
+        // Read by CGI programs as the address of a proxy to use.
+        ("Proxy", constant("\"\"".into())),
+    ]);
+    headers.extend(own.prefix.map(|prefix| ("X-Forwarded-Prefix", prefix)));
+    let standard = headers
+        .into_iter()
+        .map(|(header, value)| directive(name, [word(header), value]));
+    let further = own
+        .further
+        .into_iter()
+        .map(|(header, value)| directive(name, [header, value]));
+    standard.chain(further).collect()
+}
+
+/// The variable that holds a request header: `$http_x_forwarded_for`.
+pub(crate) fn header_variable(header: &str) -> String {
+    let name = header
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+        .map(|c| {
+            if c == '-' {
+                '_'
+            } else {
+                c.to_ascii_lowercase()
+            }
+        });
+    "$http_".chars().chain(name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn header_variables_hold_nothing_else() {
+        assert_eq!(header_variable("X-Forwarded-For"), "$http_x_forwarded_for");
+        assert_eq!(header_variable("a b;$\n"), "$http_ab");
+    }
+}

@@ -1,0 +1,113 @@
+//! Where servers listen.
+
+use std::net::IpAddr;
+
+use ingress_model::config::RenderConfig;
+
+use crate::{
+    capabilities::Module,
+    value::{Printed, word},
+};
+
+use super::{
+    Context,
+    directive::{Directive, directive},
+};
+
+/// The `listen` directives of a server; `is_default` for the one of all other hosts, which also has the options that
+/// an address can be given only once.
+pub(crate) fn of_server(context: &Context<'_>, is_default: bool) -> Vec<Directive> {
+    let Context {
+        config,
+        environment,
+        ..
+    } = context;
+    let mut parameters = Vec::new();
+    if config.use_proxy_protocol {
+        parameters.push("proxy_protocol");
+    }
+    let of_port = |port: u16, further: &[&'static str]| {
+        addresses(config, environment.ipv6)
+            .into_iter()
+            .map(|address| {
+                let mut arguments = vec![socket(address, port)];
+                arguments.extend(parameters.iter().chain(further).map(word));
+                if is_default {
+                    arguments.extend(once(config, environment.backlog));
+                }
+                directive("listen", arguments)
+            })
+            .collect::<Vec<_>>()
+    };
+    let mut directives = of_port(environment.ports.http, &[]);
+    let by_parameter = config.use_http2
+        && context.capabilities.has(Module::HttpV2)
+        && !context.capabilities.has_http2_directive();
+    let tls: &[&str] = if by_parameter {
+        &["ssl", "http2"]
+    } else {
+        &["ssl"]
+    };
+    directives.extend(of_port(environment.ports.https, tls));
+    directives
+}
+
+/// The `listen` directives of a server that has a port for itself on all addresses.
+pub(crate) fn of_port(context: &Context<'_>, port: u16) -> Vec<Directive> {
+    wildcards(context.config, context.environment.ipv6)
+        .into_iter()
+        .map(|address| {
+            let options = once(context.config, context.environment.backlog);
+            directive(
+                "listen",
+                std::iter::once(socket(address, port)).chain(options),
+            )
+        })
+        .collect()
+}
+
+/// The addresses to listen on for TCP and UDP services, each with the port.
+pub(crate) fn of_stream(context: &Context<'_>, port: u16) -> Vec<Printed> {
+    addresses(context.config, context.environment.ipv6)
+        .into_iter()
+        .map(|address| socket(address, port))
+        .collect()
+}
+
+/// Options of an address, which only one server may give.
+fn once(config: &RenderConfig, backlog: u32) -> Vec<Printed> {
+    let mut options = vec![word("default_server")];
+    if config.reuse_port {
+        options.push(word("reuseport"));
+    }
+    options.push(word(format_args!("backlog={backlog}")));
+    options
+}
+
+/// `None` for all addresses of IPv4, which needs no address in front of the port.
+fn addresses(config: &RenderConfig, ipv6: bool) -> Vec<Option<IpAddr>> {
+    if config.bind_address.is_empty() {
+        return wildcards(config, ipv6);
+    }
+    let usable = |address: &&IpAddr| address.is_ipv4() || (ipv6 && !config.disable_ipv6);
+    config
+        .bind_address
+        .iter()
+        .filter(usable)
+        .map(|address| Some(*address))
+        .collect()
+}
+
+fn wildcards(config: &RenderConfig, ipv6: bool) -> Vec<Option<IpAddr>> {
+    let all_v6 =
+        (ipv6 && !config.disable_ipv6).then_some(Some(IpAddr::V6(std::net::Ipv6Addr::UNSPECIFIED)));
+    std::iter::once(None).chain(all_v6).collect()
+}
+
+fn socket(address: Option<IpAddr>, port: u16) -> Printed {
+    match address {
+        None => word(port),
+        Some(IpAddr::V4(address)) => word(format_args!("{address}:{port}")),
+        Some(IpAddr::V6(address)) => word(format_args!("[{address}]:{port}")),
+    }
+}

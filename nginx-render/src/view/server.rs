@@ -1,0 +1,352 @@
+//! A server: everything of one host.
+
+use std::{
+    collections::{BTreeSet, HashSet},
+    sync::Arc,
+};
+
+use askama::Template as _;
+use ingress_model::{Location, Server, layout::Modifier};
+
+use crate::{
+    capabilities::Module,
+    source_map::{END, Mark, Note, Source, Sources, Text},
+    value::{Printed, Unprintable, argument, plain, switch, template, word},
+};
+
+use super::{
+    Context, SnippetView,
+    client_auth::{self, ClientAuthView, OwnedFile},
+    directive::{Directive, directive},
+    listen,
+    location::{LocationView, ServerFacts, to_https},
+    sets_headers, snippet_names,
+};
+
+/// The text of one server, with everything that has to go with it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Fragment {
+    pub(crate) text: Text,
+    pub(crate) files: Vec<OwnedFile>,
+    pub(crate) notes: Vec<Note>,
+}
+
+#[derive(askama::Template)]
+#[template(path = "server.conf")]
+struct ServerView {
+    begin: Mark,
+    end: Mark,
+    host: Printed,
+    names: Vec<Printed>,
+    listen: Vec<Directive>,
+    settings: Vec<Directive>,
+    hooks_certificates: bool,
+    blocks_agents: bool,
+    blocks_referers: bool,
+    client_auth: Option<ClientAuthView>,
+    snippet: Option<SnippetView>,
+    config_snippet: Option<SnippetView>,
+    app_root: Option<Printed>,
+    redirect_code: u16,
+    to_https: Option<Printed>,
+    locations: Vec<LocationView>,
+    /// Where health checks are answered.
+    health_path: Option<Printed>,
+    /// Who may see NGINX's own figures.
+    status_clients: Option<Vec<Directive>>,
+}
+
+/// Renders a server.
+///
+/// # Errors
+/// When the template fails, which it does for texts that got past their types.
+pub(crate) fn render(server: &Server, context: &Context<'_>) -> Result<Fragment, askama::Error> {
+    let mut builder = Builder {
+        server,
+        context,
+        sources: Sources::default(),
+        files: Vec::new(),
+        notes: Vec::new(),
+    };
+    let view = builder.view();
+    let text = Text::read(&view.render()?, &builder.sources);
+    Ok(Fragment {
+        text,
+        files: builder.files,
+        notes: builder.notes,
+    })
+}
+
+/// Collects what goes with a server while its view is made.
+struct Builder<'a> {
+    server: &'a Server,
+    context: &'a Context<'a>,
+    sources: Sources,
+    files: Vec<OwnedFile>,
+    notes: Vec<Note>,
+}
+
+impl Builder<'_> {
+    fn view(&mut self) -> ServerView {
+        let (server, context) = (self.server, self.context);
+        let config = context.config;
+        let begin = self.sources.begin(Arc::new(self.source()));
+        let (client_auth, denied) = self.client_auth();
+        let own_snippet = server.snippet.as_ref().filter(|_| !denied);
+
+        let snippets = [
+            own_snippet.map(|owned| &owned.value),
+            config.server_snippet.as_ref(),
+        ];
+        let mut changed: BTreeSet<&str> = snippets.into_iter().flat_map(snippet_names).collect();
+        changed.extend(&context.http_names);
+        let headers_are_lost = snippets.into_iter().any(sets_headers) || context.headers_are_lost;
+        let to_https = if denied {
+            None
+        } else {
+            common_redirect(server, context)
+        };
+        let facts = ServerFacts {
+            server,
+            redirects: to_https.is_some(),
+            headers_are_lost,
+            changed,
+            denied,
+        };
+        let mut settings = self.settings();
+        if client_auth.is_some() && !headers_are_lost {
+            let auth = server.client_auth.as_ref();
+            settings.extend(
+                auth.map(|auth| client_auth::headers(server, &auth.value, context))
+                    .into_iter()
+                    .flatten(),
+            );
+        }
+        let app_root = if denied { None } else { self.app_root() };
+        let snippet = own_snippet.map(|owned| {
+            let source = Source {
+                ingress: Some(owned.ingress.clone()),
+                what: "server-snippet",
+                ..self.source()
+            };
+            SnippetView::new(&owned.value, Arc::new(source), &mut self.sources)
+        });
+        let config_snippet = config.server_snippet.as_ref().map(|snippet| {
+            let source = Source {
+                host: None,
+                what: "server-snippet",
+                ..self.source()
+            };
+            SnippetView::new(snippet, Arc::new(source), &mut self.sources)
+        });
+        let locations = self.locations(&facts);
+        ServerView {
+            begin,
+            end: END,
+            host: word(&server.host),
+            names: names(server),
+            listen: listen::of_server(context, server.host.is_catch_all()),
+            settings,
+            hooks_certificates: context.hooks_certificates_by_server,
+            blocks_agents: !config.block_user_agents.is_empty(),
+            blocks_referers: !config.block_referers.is_empty(),
+            client_auth,
+            snippet,
+            config_snippet,
+            app_root,
+            redirect_code: config.http_redirect_code,
+            to_https,
+            locations,
+            health_path: self.own_location(&context.environment.health_path),
+            status_clients: self
+                .own_location("/nginx_status")
+                .filter(|_| context.capabilities.has(Module::StubStatus))
+                .map(|_| status_clients(context)),
+        }
+    }
+
+    /// The source of the server as a whole.
+    fn source(&self) -> Source {
+        Source {
+            host: Some(self.server.host.clone()),
+            path: None,
+            ingress: None,
+            what: "server",
+        }
+    }
+
+    fn note(&mut self, source: Arc<Source>, text: String) {
+        self.notes.push(Note { source, text });
+    }
+
+    fn settings(&mut self) -> Vec<Directive> {
+        let (server, context) = (self.server, self.context);
+        let mut settings = Vec::new();
+        if server.host.is_catch_all() {
+            settings.push(directive(
+                "ssl_reject_handshake",
+                [switch(context.config.ssl_reject_handshake)],
+            ));
+            settings.extend(context.default_certificate());
+        }
+        if let Some(ciphers) = &server.ssl_ciphers {
+            match argument(ciphers.as_str()) {
+                Ok(ciphers) => settings.push(directive("ssl_ciphers", [ciphers])),
+                Err(error) => {
+                    let source = Source {
+                        what: "ssl-ciphers",
+                        ..self.source()
+                    };
+                    self.note(Arc::new(source), format!("left out since {error}"));
+                }
+            }
+        }
+        let prefer = server.ssl_prefer_server_ciphers;
+        settings
+            .extend(prefer.map(|prefer| directive("ssl_prefer_server_ciphers", [switch(prefer)])));
+        settings
+    }
+
+    /// What is asked of clients, and whether all of them are refused since it cannot be asked.
+    fn client_auth(&mut self) -> (Option<ClientAuthView>, bool) {
+        let Some(auth) = &self.server.client_auth else {
+            return (None, false);
+        };
+        if auth.value.denied.is_some() {
+            return (None, true);
+        }
+        let source = Arc::new(Source {
+            ingress: Some(auth.ingress.clone()),
+            what: "auth-tls-secret",
+            ..self.source()
+        });
+        match ClientAuthView::new(auth, &source, self.context, &mut self.sources) {
+            Ok(Some((view, files))) => {
+                self.files.extend(files);
+                (Some(view), false)
+            }
+            Ok(None) => (None, false),
+            Err(error) => {
+                self.note(source, format!("the host answers 403 since {error}"));
+                (None, true)
+            }
+        }
+    }
+
+    /// Where `/` of the host is redirected to; the first location that says it counts.
+    fn app_root(&mut self) -> Option<Printed> {
+        let location = self
+            .server
+            .locations
+            .iter()
+            .find(|location| location.settings.app_root.is_some())?;
+        let root = location.settings.app_root.as_ref()?;
+        match template(&format!("$scheme://$http_host{}", root.as_str())) {
+            Ok(root) => Some(root),
+            Err(error) => {
+                let source = Source {
+                    ingress: location.ingress.clone(),
+                    what: "app-root",
+                    ..self.source()
+                };
+                self.note(Arc::new(source), format!("left out since {error}"));
+                None
+            }
+        }
+    }
+
+    fn locations(&mut self, facts: &ServerFacts<'_>) -> Vec<LocationView> {
+        let mut views = Vec::with_capacity(self.server.locations.len());
+        let mut seen = HashSet::new();
+        for location in &self.server.locations {
+            let source = Arc::new(Source {
+                path: Some(location.path.clone()),
+                ingress: location.ingress.clone(),
+                what: "location",
+                ..self.source()
+            });
+            // NGINX refuses the whole configuration for a path that is there twice.
+            let is_new = location.modifier == Modifier::Regex
+                || seen.insert((location.modifier, &location.path));
+            if !is_new {
+                self.note(source, "left out since the path is there already".into());
+                continue;
+            }
+            let view = LocationView::new(location, facts, self.context, &source, &mut self.sources);
+            let view = view.or_else(|error| {
+                let closed = LocationView::closed(location, &source, &mut self.sources);
+                let done = if closed.is_ok() {
+                    "answers 503"
+                } else {
+                    "left out"
+                };
+                self.note(source, format!("{done} since {error}"));
+                closed
+            });
+            views.extend(view);
+        }
+        views
+    }
+
+    /// The path of a location that the controller adds to the server of all other hosts, unless an Ingress has it.
+    fn own_location(&self, path: &str) -> Option<Printed> {
+        let is_taken = self
+            .server
+            .locations
+            .iter()
+            .any(|location| location.modifier == Modifier::Prefix && location.path == path);
+        if is_taken || !self.server.host.is_catch_all() {
+            return None;
+        }
+        plain(path).ok()
+    }
+}
+
+/// `server_name`: a host in front of which any one label may stand is a regular expression, since NGINX's own
+/// wildcards match several labels.
+fn names(server: &Server) -> Vec<Printed> {
+    let own: Result<Printed, Unprintable> = match server.host.wildcard_suffix() {
+        Some(suffix) => plain(&format!(
+            r"~^(?<subdomain>[\w-]+)\.{}$",
+            suffix.replace('.', r"\.")
+        )),
+        None => plain(server.host.as_str()),
+    };
+    let aliases = server.aliases.iter().map(|alias| plain(alias.as_str()));
+    std::iter::once(own).chain(aliases).flatten().collect()
+}
+
+/// Where the server sends plain HTTP, if all of its locations would send it there.
+fn common_redirect(server: &Server, context: &Context<'_>) -> Option<Printed> {
+    // Figures about requests name the Ingress, which only its locations know. A snippet may bring locations that are
+    // not meant to redirect.
+    let is_possible = context.environment.metrics.is_none()
+        && !server.host.is_catch_all()
+        && server.snippet.is_none()
+        && context.config.server_snippet.is_none();
+    let answers = |location: &Location| {
+        location.settings.denied.is_some() || location.settings.redirect.is_some()
+    };
+    if !is_possible || server.locations.iter().any(answers) {
+        return None;
+    }
+    let mut targets = server
+        .locations
+        .iter()
+        .map(|location| to_https(location, server, context));
+    let first = targets.next()??;
+    targets
+        .all(|target| target.is_some_and(|target| target.0 == first.0))
+        .then_some(first)
+}
+
+fn status_clients(context: &Context<'_>) -> Vec<Directive> {
+    let config = context.config;
+    let v6 = config
+        .nginx_status_ipv6_whitelist
+        .iter()
+        .filter(|_| context.has_ipv6());
+    let allowed = config.nginx_status_ipv4_whitelist.iter().chain(v6);
+    let allow = allowed.map(|network| directive("allow", [word(network)]));
+    allow.chain([directive("deny", [word("all")])]).collect()
+}

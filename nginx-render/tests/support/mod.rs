@@ -1,0 +1,169 @@
+//! Layouts to render, and the NGINX of this machine.
+
+#![allow(dead_code, reason = "each test uses some of them")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "this is for tests only"
+)]
+
+use std::{path::Path, process::Command, sync::Arc};
+
+use ingress_model::{
+    Host, Layout, Location, ObjectName, Server,
+    layout::{LocationSettings, Modifier, PathType, ServicePort},
+    live::{PortRef, UpstreamName},
+};
+use nginx_render::{Capabilities, Environment, Rendered, Renderer};
+
+pub(crate) fn host(name: &str) -> Host {
+    Host::parse(name).unwrap()
+}
+
+/// A layout with a catch-all server and these.
+pub(crate) fn layout(servers: impl IntoIterator<Item = Server>) -> Layout {
+    let mut layout = Layout::default();
+    let catch_all = server("", [default_location()]);
+    for server in std::iter::once(catch_all).chain(servers) {
+        layout.servers.insert(server.host.clone(), Arc::new(server));
+    }
+    layout
+}
+
+pub(crate) fn server(name: &str, locations: impl IntoIterator<Item = Location>) -> Server {
+    Server {
+        host: host(name),
+        aliases: Vec::new(),
+        tls: false,
+        client_auth: None,
+        ssl_ciphers: None,
+        ssl_prefer_server_ciphers: None,
+        snippet: None,
+        locations: locations.into_iter().collect(),
+    }
+}
+
+pub(crate) fn default_location() -> Location {
+    Location {
+        modifier: Modifier::Prefix,
+        path: "/".into(),
+        ingress_path: "/".into(),
+        path_type: PathType::Prefix,
+        ingress: None,
+        service: None,
+        upstream: UpstreamName::default_backend(),
+        settings: Arc::default(),
+    }
+}
+
+pub(crate) fn location(modifier: Modifier, path: &str, settings: &LocationSettings) -> Location {
+    Location {
+        modifier,
+        path: path.into(),
+        ingress_path: path.into(),
+        path_type: PathType::Prefix,
+        ingress: Some(ObjectName::new("shop", "web")),
+        service: Some(ServicePort {
+            name: "cart".into(),
+            port: PortRef::Number(80),
+        }),
+        upstream: UpstreamName::new("shop-cart-80"),
+        settings: Arc::new(settings.clone()),
+    }
+}
+
+/// The two locations of a prefix path.
+pub(crate) fn prefix(path: &str, settings: &LocationSettings) -> [Location; 2] {
+    let below = location(Modifier::Prefix, &format!("{path}/"), settings);
+    [
+        Location {
+            ingress_path: path.into(),
+            ..below
+        },
+        location(Modifier::Exact, path, settings),
+    ]
+}
+
+/// An environment below a directory, with ports that need no privileges.
+pub(crate) fn environment(directory: &Path) -> Environment {
+    let path = |name: &str| directory.join(name).to_str().unwrap().to_owned();
+    Environment {
+        nginx_dir: directory.to_str().unwrap().into(),
+        lua_dir: concat!(env!("CARGO_MANIFEST_DIR"), "/../lua-sync-client/lua").into(),
+        pid_path: path("nginx.pid"),
+        access_log: path("access.log"),
+        error_log: path("error.log"),
+        ..Environment::default()
+    }
+}
+
+/// What an NGINX such as Debian 12's says, with all of its modules.
+pub(crate) fn debian() -> Capabilities {
+    let text = "nginx version: nginx/1.22.1\nconfigure arguments: --prefix=/usr/share/nginx \
+        --modules-path=/usr/lib/nginx/modules --with-threads --with-http_v2_module --with-http_realip_module \
+        --with-http_auth_request_module --with-http_stub_status_module --with-stream=dynamic \
+        --with-stream_ssl_preread_module --with-stream_realip_module";
+    Capabilities::parse(
+        text,
+        [
+            "ndk_http_module.so",
+            "ngx_http_lua_module.so",
+            "ngx_http_headers_more_filter_module.so",
+            "ngx_stream_module.so",
+            "ngx_stream_js_module.so",
+        ],
+    )
+}
+
+/// What this machine's NGINX can do; `None` when there is none with Lua.
+pub(crate) fn installed() -> Option<Capabilities> {
+    let output = Command::new("nginx").arg("-V").output().ok()?;
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let directory = Capabilities::modules_path(&text)?;
+    let files: Vec<String> = std::fs::read_dir(directory)
+        .ok()?
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect();
+    let capabilities = Capabilities::parse(&text, files.iter().map(String::as_str));
+    capabilities
+        .has(nginx_render::Module::Lua)
+        .then_some(capabilities)
+}
+
+/// Writes the files of a rendering below a directory, and returns the main file's path.
+pub(crate) fn write(rendered: &Rendered, directory: &Path) -> std::path::PathBuf {
+    std::fs::create_dir_all(directory.join("run")).unwrap();
+    for (path, file) in &rendered.files {
+        let path = directory.join(path.as_str());
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, &file.text).unwrap();
+    }
+    let main = directory.join("nginx.conf");
+    std::fs::write(&main, &rendered.main).unwrap();
+    main
+}
+
+/// What `nginx -t` says against a layout; `None` when it accepts it.
+pub(crate) fn refusal(layout: &Layout, change: impl Fn(&mut Environment)) -> Option<String> {
+    let Some(capabilities) = installed() else {
+        println!("no NGINX with Lua is installed: not tested");
+        return None;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let mut environment = environment(directory.path());
+    change(&mut environment);
+    let rendered = Renderer::new(capabilities, environment)
+        .render(layout)
+        .unwrap();
+    let main = write(&rendered, directory.path());
+    let output = Command::new("nginx")
+        .arg("-t")
+        .arg("-c")
+        .arg(main)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    (!output.status.success() || text.contains("[warn]") || text.contains("[emerg]"))
+        .then_some(text)
+}
