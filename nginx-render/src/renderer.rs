@@ -142,7 +142,7 @@ fn assemble(frame: &crate::source_map::Text, fragments: &[Arc<Fragment>], render
         .map(|fragment| fragment.text.content.len())
         .sum();
     let (before, after) = frame
-        .text
+        .content
         .split_at_checked(bytes_before)
         .unwrap_or((&frame.content, ""));
     let mut main = String::with_capacity(frame.content.len() + size + 64);

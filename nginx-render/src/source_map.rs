@@ -192,7 +192,7 @@ impl Text {
             } else if word == SERVERS_MARK {
                 read.servers_at = Some((read.content.len(), read.lines));
             } else if is_raw || !word.is_empty() {
-                read.text
+                read.content
                     .push_str(if is_raw { line } else { line.trim_end() });
                 read.content.push('\n');
                 read.lines += 1;
