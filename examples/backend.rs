@@ -17,11 +17,19 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     let (Some(name), Some(address)) = (arguments.next(), arguments.next()) else {
         return Err("usage: backend NAME ADDRESS:PORT".into());
     };
-    let app = Router::new().fallback(move |method: Method, uri: Uri, headers: HeaderMap| async move {
-        let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("-").to_owned();
-        let (host, scheme) = (header("host"), header("x-forwarded-proto"));
-        format!("{name}: {method} {uri} for {host} over {scheme}\n")
-    });
+    let app = Router::new().fallback(
+        move |method: Method, uri: Uri, headers: HeaderMap| async move {
+            let header = |name: &str| {
+                headers
+                    .get(name)
+                    .and_then(|value| value.to_str().ok())
+                    .unwrap_or("-")
+                    .to_owned()
+            };
+            let (host, scheme) = (header("host"), header("x-forwarded-proto"));
+            format!("{name}: {method} {uri} for {host} over {scheme}\n")
+        },
+    );
     let listener = tokio::net::TcpListener::bind(&address).await?;
     axum::serve(listener, app).await?;
     Ok(ExitCode::SUCCESS)

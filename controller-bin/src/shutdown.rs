@@ -47,20 +47,6 @@ impl Signals {
         }
     }
 
-    /// Waits for something for at most that time, or until a second signal says that there is none.
-    pub async fn patience(&mut self, period: Duration, what: impl Future<Output = ()>) {
-        tokio::select! {
-            () = what => {}
-            () = self.grace(period) => {}
-        }
-    }
-
-    /// The time that is left for something that would take so long: none once a second signal has come.
-    #[must_use]
-    pub fn allow(&self, period: Duration) -> Duration {
-        if self.hurried { Duration::ZERO } else { period }
-    }
-
     /// Waits for a second signal.
     pub async fn hurry(&mut self) {
         if !self.hurried {

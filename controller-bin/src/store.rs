@@ -10,7 +10,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use ingress_model::{ObjectName, ObjectRef, Snapshot};
+use ingress_model::{ObjectKind, ObjectName, ObjectRef, Snapshot};
 use tokio::sync::watch;
 
 use crate::stored::Stored;
@@ -57,6 +57,8 @@ struct State {
     snapshot: Snapshot,
     /// Lists that have not come yet.
     awaited: BTreeSet<String>,
+    /// Kinds that the API server does not let us list.
+    refused: BTreeSet<ObjectKind>,
     /// Changes since the last [`Store::take`], the last one of each object.
     changes: BTreeMap<ObjectRef, Verb>,
 }
@@ -175,6 +177,27 @@ impl Store {
         }
     }
 
+    /// Says whether a kind can be listed at all. Until anything is said, it can.
+    pub fn set_refused(&self, kind: ObjectKind, refused: bool) {
+        let changed = {
+            let kinds = &mut self.lock().refused;
+            if refused {
+                kinds.insert(kind)
+            } else {
+                kinds.remove(&kind)
+            }
+        };
+        if changed {
+            self.changed.send_replace(());
+        }
+    }
+
+    /// Whether the API server does not let us list a kind.
+    #[must_use]
+    pub fn is_refused(&self, kind: ObjectKind) -> bool {
+        self.lock().refused.contains(&kind)
+    }
+
     /// Whether every list has come once.
     #[must_use]
     pub fn is_ready(&self) -> bool {
@@ -253,7 +276,6 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use ingress_model::ObjectKind;
     use k8s_openapi::api::{
         core::v1::{ConfigMap, Node, Secret, Service},
         discovery::v1::EndpointSlice,

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use kube::core::Selector;
+use ingress_model::selector::LabelSelector;
 
 use super::{
     ArgsError,
@@ -35,7 +35,7 @@ pub struct KubernetesArgs {
 
     /// Only look at Ingresses of namespaces with such labels
     #[arg(long, value_name = "SELECTOR", default_value = "", value_parser = value::label_selector)]
-    pub watch_namespace_selector: Given<Selector>,
+    pub watch_namespace_selector: Given<LabelSelector>,
 
     /// How often all objects are looked at anew; 0: never
     #[arg(long, value_name = "DURATION", default_value = "0", value_parser = value::duration)]
@@ -48,6 +48,10 @@ pub struct KubernetesArgs {
     /// Namespace of the pod that the controller runs in
     #[arg(long, value_name = "NAMESPACE", env = "POD_NAMESPACE", default_value = "", value_parser = value::text)]
     pub pod_namespace: Given<String>,
+
+    /// Name of the node that the controller runs on, for --enable-topology-aware-routing
+    #[arg(long, value_name = "NAME", env = "NODE_NAME", default_value = "", value_parser = value::text)]
+    pub node_name: Given<String>,
 }
 
 impl KubernetesArgs {

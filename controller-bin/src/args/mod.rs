@@ -149,6 +149,12 @@ impl Args {
             ingress_class_by_name: self.rules.ingress_class_by_name,
             watch_ingress_without_class: self.rules.watch_ingress_without_class,
             watch_namespace: self.kubernetes.watch_namespace.clone(),
+            namespace_selector: self.kubernetes.watch_namespace_selector.clone(),
+            node: self
+                .kubernetes
+                .node_name
+                .clone()
+                .filter(|_| self.rules.enable_topology_aware_routing),
             disable_catch_all: self.rules.disable_catch_all,
             deep_inspect: self.rules.deep_inspect,
             annotations_prefix: self.rules.annotations_prefix.clone(),
@@ -195,7 +201,6 @@ const WITHOUT_EFFECT: &[&str] = &[
     "enable_ssl_chain_completion",
     "enable_ssl_passthrough",
     "ssl_passthrough_proxy_port",
-    "enable_topology_aware_routing",
     "maxmind_edition_ids",
     "maxmind_license_key",
     "maxmind_mirror",

@@ -2,10 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use ingress_model::{ConflictPolicy, ObjectName};
-use kube::core::Selector;
-
-use crate::selector;
+use ingress_model::{ConflictPolicy, ObjectName, selector::LabelSelector};
 
 /// The value of a flag that counts as absent when it is empty.
 pub type Given<T> = Option<T>;
@@ -42,11 +39,11 @@ pub(super) fn object_name(text: &str) -> Result<Given<ObjectName>, String> {
 }
 
 /// A label selector, `None` when empty.
-pub(super) fn label_selector(text: &str) -> Result<Given<Selector>, String> {
+pub(super) fn label_selector(text: &str) -> Result<Given<LabelSelector>, String> {
     if text.trim().is_empty() {
         return Ok(None);
     }
-    selector::parse(text)
+    LabelSelector::parse(text)
         .map(Some)
         .map_err(|error| error.to_string())
 }

@@ -147,10 +147,13 @@ impl Process {
         &self.log
     }
 
+    /// Ends an NGINX that an earlier controller left when it was killed: it holds the ports.
+    pub async fn end_leftovers(&self) {
+        end_leftovers(&self.program.configuration).await;
+    }
+
     /// Starts the process and keeps it running from now on. Later calls do nothing.
-    ///
-    /// An NGINX of an earlier controller that was killed is ended first: it holds the ports.
-    pub async fn start(&self) {
+    pub fn start(&self) {
         let supervisor = {
             let mut supervisor = self.supervisor.lock();
             supervisor
@@ -158,11 +161,9 @@ impl Process {
                 .ok()
                 .and_then(|supervisor| supervisor.take())
         };
-        let Some(supervisor) = supervisor else {
-            return;
-        };
-        end_leftovers(&self.program.configuration).await;
-        tokio::spawn(supervisor.run());
+        if let Some(supervisor) = supervisor {
+            tokio::spawn(supervisor.run());
+        }
     }
 
     /// Whether the process was started, be it running at the moment or not.

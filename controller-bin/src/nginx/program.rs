@@ -1,11 +1,12 @@
 //! Which NGINX there is, and what it can do.
 
 use std::{
-    env, io,
+    env, fs, io,
     path::{Path, PathBuf},
     process::Stdio,
 };
 
+use nginx_render::Capabilities;
 use tokio::process::Command;
 
 /// Where distributions put NGINX, for a PATH without it.
@@ -22,6 +23,12 @@ pub enum ProgramError {
         /// What the system said.
         source: io::Error,
     },
+    /// It is something else.
+    #[error("{} does not say that it is nginx; name another program with --nginx-binary", binary.display())]
+    NotNginx {
+        /// The program.
+        binary: PathBuf,
+    },
 }
 
 /// The program: the one that was given, or `nginx` on the PATH, or where distributions put it.
@@ -37,12 +44,40 @@ pub fn find(given: Option<&Path>) -> PathBuf {
         .unwrap_or_else(|| USUAL.into())
 }
 
+/// What the program can do: what `nginx -V` says, and which modules lie where it looks for them.
+///
+/// # Errors
+///
+/// When the program cannot be run, or is no NGINX.
+pub async fn probe(binary: &Path) -> Result<Capabilities, ProgramError> {
+    let said = version(binary).await?;
+    if !said.contains("version:") {
+        return Err(ProgramError::NotNginx {
+            binary: binary.to_owned(),
+        });
+    }
+    let modules = Capabilities::modules_path(&said).map(|directory| list(&directory));
+    let modules = modules.unwrap_or_default();
+    Ok(Capabilities::parse(
+        &said,
+        modules.iter().map(String::as_str),
+    ))
+}
+
+/// The names of the files in a directory; one that is not there has none.
+fn list(directory: &str) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect()
+}
+
 /// What `nginx -V` says: version, libraries and how it was built.
 ///
 /// # Errors
 ///
 /// When the program cannot be run.
-pub async fn build(binary: &Path) -> Result<String, ProgramError> {
+pub async fn version(binary: &Path) -> Result<String, ProgramError> {
     let output = Command::new(binary)
         .arg("-V")
         .stdin(Stdio::null())

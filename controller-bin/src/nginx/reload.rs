@@ -86,7 +86,7 @@ pub async fn start(
         before: BTreeSet::new(),
         mark: process.log().mark(),
     };
-    process.start().await;
+    process.start();
     awaited.confirm(within).await
 }
 

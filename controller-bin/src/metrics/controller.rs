@@ -1,0 +1,162 @@
+//! What the controller itself does: reloads, pushes, the configuration in force.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use ingress_model::ReloadReason;
+use prometheus::{
+    Gauge, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, Registry, core::Collector,
+};
+
+use super::Identity;
+
+/// Counters and gauges of the sync loop.
+#[derive(Clone, Debug)]
+pub struct ControllerMetrics {
+    config_hash: Gauge,
+    last_reload_successful: IntGauge,
+    last_reload_timestamp: Gauge,
+    success: IntCounter,
+    errors: IntCounter,
+    reload_reasons: IntCounterVec,
+    sync_duration: Histogram,
+}
+
+impl ControllerMetrics {
+    /// Makes and registers them.
+    ///
+    /// # Errors
+    /// When one of the names is taken in the registry.
+    pub fn register(registry: &Registry, identity: &Identity) -> Result<Self, prometheus::Error> {
+        let sync_opts = identity.opts(
+            "sync_duration_seconds",
+            "Time from the start of a sync to its end",
+        );
+        Ok(Self {
+            config_hash: keep(
+                registry,
+                Gauge::with_opts(
+                    identity.opts("config_hash", "Hash of the configuration in force"),
+                )?,
+            )?,
+            last_reload_successful: keep(
+                registry,
+                IntGauge::with_opts(identity.opts(
+                    "config_last_reload_successful",
+                    "Whether the last reload succeeded",
+                ))?,
+            )?,
+            last_reload_timestamp: keep(
+                registry,
+                Gauge::with_opts(identity.opts(
+                    "config_last_reload_successful_timestamp_seconds",
+                    "When a reload last succeeded, in seconds of Unix time",
+                ))?,
+            )?,
+            success: keep(
+                registry,
+                IntCounter::with_opts(identity.opts("success", "Reloads that succeeded"))?,
+            )?,
+            errors: keep(
+                registry,
+                IntCounter::with_opts(identity.opts("errors", "Reloads that failed"))?,
+            )?,
+            reload_reasons: keep(
+                registry,
+                IntCounterVec::new(
+                    identity.opts(
+                        "reload_reasons",
+                        "Reasons of reloads; one reload can have several",
+                    ),
+                    &["reason"],
+                )?,
+            )?,
+            sync_duration: keep(
+                registry,
+                Histogram::with_opts(HistogramOpts::from(sync_opts))?,
+            )?,
+        })
+    }
+
+    /// A reload brought this configuration into force, for these reasons.
+    pub fn reload_succeeded(&self, checksum: u64, reasons: &[ReloadReason]) {
+        self.success.inc();
+        self.last_reload_successful.set(1);
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "the metric has always been a float; it only has to change"
+        )]
+        self.config_hash.set(checksum as f64);
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        self.last_reload_timestamp.set(now.as_secs_f64());
+        for reason in reasons {
+            self.reload_reasons
+                .with_label_values(&[reason.label()])
+                .inc();
+        }
+    }
+
+    /// A reload failed; the configuration before it is still in force.
+    pub fn reload_failed(&self) {
+        self.errors.inc();
+        self.last_reload_successful.set(0);
+        self.config_hash.set(0.0);
+    }
+
+    /// A sync ended after this time.
+    pub fn sync_ended(&self, duration: Duration) {
+        self.sync_duration.observe(duration.as_secs_f64());
+    }
+}
+
+fn keep<C: Collector + Clone + 'static>(
+    registry: &Registry,
+    metric: C,
+) -> Result<C, prometheus::Error> {
+    registry.register(Box::new(metric.clone()))?;
+    Ok(metric)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::exposition;
+
+    #[test]
+    fn a_failed_reload_shows_until_one_succeeds() {
+        let registry = Registry::new();
+        let identity = Identity {
+            class: "c".into(),
+            namespace: "n".into(),
+            pod: "p".into(),
+        };
+        let metrics = ControllerMetrics::register(&registry, &identity).unwrap();
+        let labels = r#"{controller_class="c",controller_namespace="n",controller_pod="p"}"#;
+        metrics.reload_failed();
+        let text = exposition(&registry).unwrap();
+        assert!(
+            text.contains(&format!(
+                "nginx_ingress_controller_config_last_reload_successful{labels} 0"
+            )),
+            "{text}"
+        );
+        assert!(
+            text.contains(&format!("nginx_ingress_controller_errors{labels} 1")),
+            "{text}"
+        );
+        metrics.reload_succeeded(42, &[ReloadReason::First]);
+        let text = exposition(&registry).unwrap();
+        assert!(
+            text.contains(&format!(
+                "nginx_ingress_controller_config_last_reload_successful{labels} 1"
+            )),
+            "{text}"
+        );
+        assert!(
+            text.contains(&format!("nginx_ingress_controller_config_hash{labels} 42")),
+            "{text}"
+        );
+        assert!(text.contains(r#"reason="first"} 1"#), "{text}");
+    }
+}

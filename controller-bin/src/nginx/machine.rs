@@ -1,0 +1,131 @@
+//! What the machine gives to NGINX: processors, files, addresses.
+
+use std::{fs, net::IpAddr, path::Path, sync::Arc, thread};
+
+use nginx_render::{Environment, Metrics, Ports};
+use rustix::process::{Resource, geteuid, getrlimit};
+
+use crate::{args::Args, metrics};
+
+/// Files that NGINX has open besides those of connections (ingress-nginx keeps as many back).
+const RESERVED_FILES: u64 = 1_024;
+
+/// The length of the queue of connections where the system does not say one that is long enough.
+const BACKLOG: u32 = 511;
+
+/// Users that workers may run as, in the order of preference, when the controller runs as root.
+const USERS: &[&str] = &["www-data", "nginx", "nobody"];
+
+/// What the renderer has to know of this machine and of the flags; `certificate` is for hosts without one.
+#[must_use]
+pub fn environment(args: &Args, directory: &Path, certificate: &Arc<str>) -> Environment {
+    let below = |path: &str| directory.join(path).to_string_lossy().into_owned();
+    Environment {
+        nginx_dir: directory.to_string_lossy().into_owned(),
+        lua_dir: below("lua"),
+        pid_path: below("run/nginx.pid"),
+        access_log: below("logs/access.log"),
+        error_log: below("logs/error.log"),
+        ports: Ports {
+            http: args.ports.http_port,
+            https: args.ports.https_port,
+            status: args.ports.status_port,
+            default_server: args.ports.default_server_port,
+        },
+        ipv6: has_ipv6(),
+        health_path: args.ports.health_check_path.clone(),
+        metrics: args.metrics.enable_metrics.then(|| Metrics {
+            socket: metrics::socket(directory).to_string_lossy().into_owned(),
+            batch_size: args.metrics.monitor_max_batch_size,
+        }),
+        resolvers: resolvers(&read("/etc/resolv.conf")),
+        worker_processes: processors(),
+        open_files: open_files(getrlimit(Resource::Nofile).maximum),
+        backlog: backlog(&read("/proc/sys/net/core/somaxconn")),
+        user: user(geteuid().is_root(), &read("/etc/passwd")),
+        shared_dicts: Environment::default_dicts(),
+        default_certificate_pem: Some(Arc::clone(certificate)),
+    }
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+/// Processors that we may use, by affinity and by the limits of the control group.
+fn processors() -> u32 {
+    let processors = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    u32::try_from(processors).unwrap_or(u32::MAX)
+}
+
+fn open_files(limit: Option<u64>) -> u32 {
+    let files = limit.unwrap_or(1 << 20).saturating_sub(RESERVED_FILES);
+    u32::try_from(files).unwrap_or(u32::MAX).max(1_024)
+}
+
+fn backlog(text: &str) -> u32 {
+    text.trim()
+        .parse()
+        .map_or(BACKLOG, |length: u32| length.max(BACKLOG))
+}
+
+/// Whether any interface has an IPv6 address that the system uses.
+fn has_ipv6() -> bool {
+    let disabled = read("/proc/sys/net/ipv6/conf/all/disable_ipv6");
+    disabled.trim() != "1" && !read("/proc/net/if_inet6").trim().is_empty()
+}
+
+/// The name servers of `resolv.conf`.
+fn resolvers(text: &str) -> Vec<IpAddr> {
+    let servers = text.lines().filter_map(|line| {
+        let mut words = line.split_ascii_whitespace();
+        (words.next() == Some("nameserver")).then(|| words.next())?
+    });
+    // NGINX does not take the zone of a link-local address.
+    let addresses = servers.filter_map(|server| server.split('%').next()?.parse().ok());
+    addresses.collect()
+}
+
+/// The user that workers run as. Only root can choose.
+fn user(root: bool, passwd: &str) -> Option<String> {
+    let known = |user: &&&str| {
+        passwd
+            .lines()
+            .any(|line| line.split(':').next() == Some(**user))
+    };
+    root.then(|| USERS.iter().find(known).map(|user| (*user).to_owned()))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_leave_room_and_have_a_floor() {
+        for (limit, files) in [
+            (Some(65_536), 64_512),
+            (Some(1_500), 1_024),
+            (None, 1_047_552),
+        ] {
+            assert_eq!(open_files(limit), files, "{limit:?}");
+        }
+        for (text, length) in [("4096\n", 4_096), ("128\n", 511), ("", 511)] {
+            assert_eq!(backlog(text), length, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn name_servers_are_read() {
+        let text = "# nameserver 10.0.0.9\nsearch a.test\nnameserver 10.0.0.1\nnameserver fe80::1%eth0\nnameserver x\n";
+        let want: Vec<IpAddr> = vec!["10.0.0.1".parse().unwrap(), "fe80::1".parse().unwrap()];
+        assert_eq!(resolvers(text), want);
+    }
+
+    #[test]
+    fn root_gives_workers_to_somebody_else() {
+        let passwd = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:\nnginx:x:33:\n";
+        assert_eq!(user(true, passwd).as_deref(), Some("nginx"));
+        assert_eq!(user(false, passwd), None);
+        assert_eq!(user(true, "root:x:0\n"), None);
+    }
+}

@@ -1,0 +1,51 @@
+//! What the controller does, told to whoever counts or publishes it.
+
+use std::{error::Error, fmt, sync::Arc, time::Duration};
+
+use ingress_model::{ObjectName, Outcome, ReloadReason};
+use lua_sync_client::Applied;
+
+/// Is told what the controller does. Every method does nothing unless overridden, and has to be quick.
+pub trait Observer: fmt::Debug + Send + Sync + 'static {
+    /// Objects were made into a configuration.
+    fn merged(&self, outcome: &Arc<Outcome>, took: Duration) {
+        let _ = (outcome, took);
+    }
+
+    /// NGINX was told of endpoints, certificates and the like.
+    fn told(&self, applied: &Applied) {
+        let _ = applied;
+    }
+
+    /// NGINX runs with new configuration files.
+    fn loaded(&self, load: &Load) {
+        let _ = load;
+    }
+
+    /// NGINX does not run with the configuration files that it should run with.
+    fn load_failed(&self, error: &dyn Error) {
+        let _ = error;
+    }
+
+    /// NGINX refuses what this Ingress makes of the configuration; it is taken out so that all else goes on.
+    fn isolated(&self, ingress: &ObjectName, reason: &str) {
+        let _ = (ingress, reason);
+    }
+}
+
+impl Observer for () {}
+
+/// Configuration files that came into force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// Why they are different from those before.
+    pub reasons: Vec<ReloadReason>,
+    /// What they are known by.
+    pub checksum: String,
+    /// How long it took to write them.
+    pub render: Duration,
+    /// How long NGINX took to test them.
+    pub test: Duration,
+    /// How long it took until a worker ran with them.
+    pub load: Duration,
+}

@@ -1,0 +1,453 @@
+//! The controller as a whole: what it is put together from, in the order in which it starts and ends.
+
+use std::{fmt, io, net::TcpListener, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+
+use ingress_model::{Merger, Options, live::Certificate};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use kube::{Api, Client};
+use lua_sync_client::{Endpoint, LuaSyncClient, Retry, Settings, Synchronizer};
+use nginx_render::Renderer;
+use sync_queue::{Queue, Rate, RateError};
+use tokio::{
+    runtime::Handle,
+    task::{JoinSet, spawn_blocking},
+    time::{MissedTickBehavior, interval, sleep},
+};
+use tracing::{info, warn};
+
+use crate::{
+    args::Args,
+    certificate,
+    chain::chain,
+    cluster::{self, ClusterError},
+    dataplane::DataPlane,
+    health::{self, Health},
+    load::Loader,
+    manifests::{self, AssumedClass, Manifests, ManifestsError},
+    metrics::{Metrics, MetricsError},
+    nginx::{
+        configuration::{Configuration, ConfigurationError},
+        machine,
+        process::{Process, State},
+        program::{self, ProgramError},
+    },
+    observe::{Load, Observer},
+    quarantine::Quarantine,
+    shutdown::Signals,
+    store::Store,
+    stream_files::StreamFiles,
+    sync::{Cause, LoadFiles, Said, Sync},
+    watch,
+};
+
+/// How often NGINX is asked whether it has what it was told.
+const VERIFY: Duration = Duration::from_secs(5);
+
+/// How often everything is gone through although nothing happened: certificates expire.
+const CLOCK: Duration = Duration::from_secs(60);
+
+/// How long the last syncs may take at the end.
+const DRAIN: Duration = Duration::from_secs(5);
+
+/// How much longer than its workers NGINX may take to end.
+const QUIT_MARGIN: Duration = Duration::from_secs(5);
+
+/// How often to look whether an NGINX that was started anew answers.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Why the controller does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// NGINX's program cannot be used.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    /// NGINX's directory cannot be used.
+    #[error(transparent)]
+    Configuration(#[from] ConfigurationError),
+    /// The API server cannot be reached.
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+    /// The directory of manifests cannot be used.
+    #[error(transparent)]
+    Manifests(#[from] ManifestsError),
+    /// No certificate can be made.
+    #[error("cannot make the certificate for hosts without one")]
+    Certificate(#[from] rcgen::Error),
+    /// Metrics cannot be gathered.
+    #[error(transparent)]
+    Metrics(#[from] MetricsError),
+    /// The rate of reloads is none.
+    #[error("cannot use flag --sync-rate-limit")]
+    Rate(#[from] RateError),
+    /// A port is taken.
+    #[error("port {port} of flag {flag} is in use")]
+    PortInUse {
+        /// The flag.
+        flag: &'static str,
+        /// The port.
+        port: u16,
+    },
+    /// Health checks cannot be answered.
+    #[error("cannot listen for health checks at {address}")]
+    Listen {
+        /// Where.
+        address: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Signals cannot be taken.
+    #[error("cannot listen for signals")]
+    Signals {
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// Keeps objects coming while it lives.
+enum Source {
+    Manifests {
+        _followed: Manifests,
+    },
+    Cluster {
+        client: Client,
+        _watches: JoinSet<()>,
+    },
+}
+
+impl Args {
+    /// Runs the controller until a signal ends it.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot start. What goes wrong later is logged and tried again.
+    pub async fn run(self) -> Result<ExitCode, Error> {
+        let mut signals = Signals::listen().map_err(|source| Error::Signals { source })?;
+        // It fails when a program around us has chosen already.
+        let _chosen = rustls::crypto::ring::default_provider().install_default();
+        if !self.without_effect.is_empty() {
+            warn!(
+                flags = self.without_effect.join(" "),
+                "flags without effect in this version"
+            );
+        }
+
+        let binary = program::find(self.nginx.nginx_binary.as_deref());
+        let capabilities = program::probe(&binary).await?;
+        info!(release = env!("CARGO_PKG_VERSION"), nginx = ?capabilities.version(), "starting");
+        let directory = absolute(self.nginx.nginx_dir.clone());
+        let in_pod = self.kubernetes.pod_name.is_some();
+        let configuration = Configuration::prepare(&directory, &binary, in_pod)?;
+        let generated = certificate::generate(Timestamp::now())?;
+        let environment = machine::environment(&self, &directory, &generated.pem);
+        let process = Arc::new(Process::new(&binary, &configuration.main()));
+        process.end_leftovers().await;
+        self.check_ports()?;
+
+        let (store, source) = self.follow_objects().await?;
+        let client = LuaSyncClient::new(
+            Endpoint::Tcp(([127, 0, 0, 1], self.ports.status_port).into()),
+            client_settings(),
+        );
+        let quarantine = Arc::new(Quarantine::default());
+        let plane = Arc::new(DataPlane::new(
+            Arc::clone(&process),
+            Arc::clone(&quarantine),
+            Synchronizer::new(client.clone()),
+            StreamFiles::below(&directory.join("stream")),
+        ));
+        let health = Health::new(
+            Arc::clone(&store),
+            Arc::clone(&process),
+            client.clone(),
+            self.ports.health_check_timeout(),
+        );
+        let metrics = Arc::new(Metrics::new(&self, Arc::new(Readiness(health.clone())))?);
+        let observer: Arc<dyn Observer> = Arc::clone(&metrics) as _;
+
+        let (syncs, sync_queue) = sync_queue::channel(sync_queue::Settings {
+            shutdown_within: Some(DRAIN),
+            ..sync_queue::Settings::default()
+        });
+        let (loads, load_queue) = sync_queue::channel(sync_queue::Settings {
+            rate: Rate::per_second(self.nginx.sync_rate_limit)?,
+            // An NGINX that is about to end need not load anything any more.
+            shutdown_within: Some(Duration::ZERO),
+            ..sync_queue::Settings::default()
+        });
+        let loader = Loader {
+            plane: Arc::clone(&plane),
+            renderer: Renderer::new(capabilities, environment),
+            configuration,
+            client: client.clone(),
+            store: Arc::clone(&store),
+            quarantine: Arc::clone(&quarantine),
+            observer: Arc::clone(&observer),
+            refused: None,
+        };
+        let sync = Sync {
+            store: Arc::clone(&store),
+            merger: Merger::default(),
+            options: self.rules_for(&source, generated).await,
+            plane: Arc::clone(&plane),
+            quarantine,
+            loads: loads.clone(),
+            observer,
+            said: Said::default(),
+        };
+
+        let mut tasks = JoinSet::new();
+        tasks.spawn(sync_on_change(Arc::clone(&store), syncs.clone()));
+        tasks.spawn(sync_on_start(Arc::clone(&process), client, syncs.clone()));
+        tasks.spawn(repair(Arc::clone(&plane), syncs.clone(), loads.clone()));
+        tasks.spawn(metrics.listen(&directory)?);
+        tasks.spawn(self.serve_health(health.clone(), &metrics)?);
+        // On threads of their own: merging and rendering take the processor for a while.
+        let runtime = Handle::current();
+        let syncing = spawn_blocking({
+            let runtime = runtime.clone();
+            move || runtime.block_on(run_syncs(sync_queue, sync))
+        });
+        let loading = spawn_blocking(move || runtime.block_on(run_loads(load_queue, loader)));
+
+        signals.asked().await;
+        health.set_ending();
+        signals.grace(self.nginx.shutdown_grace_period()).await;
+        drop(source);
+        syncs.close();
+        loads.close();
+        tokio::select! {
+            // What panicked has been reported by the runtime.
+            _ended = async { (syncing.await, loading.await) } => {}
+            () = signals.hurry() => {}
+        }
+        end_nginx(&plane, &mut signals).await;
+        signals.grace(self.nginx.post_shutdown_grace_period()).await;
+        info!("ended");
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Says which version this is, and which NGINX there is.
+    pub async fn describe(&self) -> String {
+        let binary = program::find(self.nginx.nginx_binary.as_deref());
+        let nginx = match program::version(&binary).await {
+            Ok(said) => said.lines().next().unwrap_or_default().to_owned(),
+            Err(error) => chain(&error),
+        };
+        format!(
+            "nginx-ingress-controller {}\n{nginx}\n",
+            env!("CARGO_PKG_VERSION")
+        )
+    }
+
+    /// Says before anything is started that a port is taken; NGINX would say it again and again.
+    fn check_ports(&self) -> Result<(), Error> {
+        for (flag, port) in self.ports.of_nginx() {
+            let bound = TcpListener::bind(("0.0.0.0", port));
+            if bound.is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse) {
+                return Err(Error::PortInUse { flag, port });
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins to bring objects into a store.
+    async fn follow_objects(&self) -> Result<(Arc<Store>, Source), Error> {
+        if let Some(directory) = &self.kubernetes.manifests {
+            let store = Arc::new(Store::awaiting([manifests::LIST.to_owned()]));
+            let class = AssumedClass {
+                name: self.rules.ingress_class.clone(),
+                controller: self.rules.controller_class.clone(),
+            };
+            let followed = Manifests::start(directory, class, Arc::clone(&store))?;
+            info!(directory = %directory.display(), "following a directory of manifests");
+            return Ok((
+                store,
+                Source::Manifests {
+                    _followed: followed,
+                },
+            ));
+        }
+        let client = cluster::client(&self.kubernetes).await?;
+        let lists = watch::lists(self);
+        let store = Arc::new(Store::awaiting(lists.iter().map(ToString::to_string)));
+        let watches = watch::start(&client, lists, &store);
+        info!("following an API server");
+        Ok((
+            store,
+            Source::Cluster {
+                client,
+                _watches: watches,
+            },
+        ))
+    }
+
+    /// What the rules have to know of the flags and of where we run.
+    async fn rules_for(&self, source: &Source, certificate: Certificate) -> Options {
+        let mut options = self.options();
+        options.generated_certificate = Some(certificate);
+        if let Source::Cluster { client, .. } = source
+            && self.rules.enable_topology_aware_routing
+            && options.node.is_none()
+        {
+            options.node = self.node_of_pod(client).await;
+        }
+        options
+    }
+
+    /// The node that our pod runs on.
+    async fn node_of_pod(&self, client: &Client) -> Option<String> {
+        let namespace = self.kubernetes.pod_namespace.as_deref()?;
+        let name = self.kubernetes.pod_name.as_deref()?;
+        let pod = Api::<Pod>::namespaced(client.clone(), namespace)
+            .get(name)
+            .await;
+        match pod {
+            Ok(pod) => pod.spec?.node_name,
+            Err(error) => {
+                warn!(%error, "cannot tell which node the controller runs on; endpoints of all zones are used");
+                None
+            }
+        }
+    }
+
+    /// Answers health checks, at a port that is taken before this returns.
+    fn serve_health(
+        &self,
+        health: Health,
+        metrics: &Metrics,
+    ) -> Result<impl Future<Output = ()> + use<>, Error> {
+        let host = self.ports.healthz_host.as_deref().unwrap_or("0.0.0.0");
+        let address = format!("{host}:{}", self.ports.healthz_port);
+        let failed = |source| Error::Listen {
+            address: address.clone(),
+            source,
+        };
+        let listener = TcpListener::bind((host, self.ports.healthz_port)).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
+        let router = health::router(health, &self.ports.health_check_path).merge(metrics.router());
+        Ok(async move {
+            // It never ends by itself.
+            let _ended = axum::serve(listener, router).await;
+        })
+    }
+}
+
+/// Says that the controller is ready once the first configuration is in force.
+#[derive(Debug)]
+struct Readiness(Health);
+
+impl Observer for Readiness {
+    fn loaded(&self, _: &Load) {
+        self.0.set_serving();
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Manifests { .. } => "Manifests",
+            Self::Cluster { .. } => "Cluster",
+        })
+    }
+}
+
+/// The path from the root: NGINX's own directory is another one than ours.
+fn absolute(path: PathBuf) -> PathBuf {
+    std::path::absolute(&path).unwrap_or(path)
+}
+
+/// What fails is tried again by the queue, which can tell whether it is still wanted.
+fn client_settings() -> Settings {
+    Settings {
+        retry: Retry::never(),
+        ..Settings::default()
+    }
+}
+
+async fn run_syncs(queue: Queue<Cause>, mut sync: Sync) {
+    // What was left undone has been logged.
+    let _drain = queue
+        .run(async |task| sync.run(&task).await.map_err(|error| chain(&error)))
+        .await;
+}
+
+async fn run_loads(queue: Queue<LoadFiles>, mut loader: Loader) {
+    let _drain = queue
+        .run(async |_| loader.run().await.map_err(|error| chain(&error)))
+        .await;
+}
+
+async fn sync_on_change(store: Arc<Store>, syncs: sync_queue::Handle<Cause>) {
+    let mut changed = store.subscribe();
+    // Readiness may have come before we looked.
+    syncs.enqueue_skippable(Cause::Objects);
+    while changed.changed().await.is_ok() {
+        syncs.enqueue_skippable(Cause::Objects);
+    }
+}
+
+/// Has an NGINX told everything that was started anew, as soon as it answers.
+async fn sync_on_start(
+    process: Arc<Process>,
+    client: LuaSyncClient,
+    syncs: sync_queue::Handle<Cause>,
+) {
+    let mut state = process.state();
+    loop {
+        let now = *state.borrow_and_update();
+        // The first start is looked after by who starts it.
+        if let State::Running { start: 2.., .. } = now {
+            while *state.borrow() == now && client.revision().await.is_err() {
+                sleep(LOOK).await;
+            }
+            syncs.enqueue_skippable(Cause::Started);
+        }
+        if state.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Looks again and again whether NGINX does what it should, and mends it if not.
+async fn repair(
+    plane: Arc<DataPlane>,
+    syncs: sync_queue::Handle<Cause>,
+    loads: sync_queue::Handle<LoadFiles>,
+) {
+    let mut verify = interval(VERIFY);
+    verify.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut clock = interval(CLOCK);
+    clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = verify.tick() => match plane.is_astray().await {
+                Ok(true) => {
+                    syncs.enqueue(Cause::Astray);
+                }
+                Ok(false) if plane.is_behind() => {
+                    loads.enqueue_skippable(LoadFiles);
+                }
+                Ok(false) => {}
+                Err(error) => warn!(error = chain(&error), "cannot ask nginx what it was told"),
+            },
+            _ = clock.tick() => {
+                syncs.enqueue_skippable(Cause::Clock);
+            }
+        }
+    }
+}
+
+async fn end_nginx(plane: &DataPlane, signals: &mut Signals) {
+    let loaded = plane.loaded();
+    let timeout = loaded.map_or(0, |files| {
+        files.outcome.model.layout.config.worker_shutdown_timeout.0
+    });
+    let within = Duration::from_secs(timeout.into()) + QUIT_MARGIN;
+    let process = plane.process();
+    tokio::select! {
+        () = process.quit(within) => {}
+        () = signals.hurry() => process.quit(Duration::ZERO).await,
+    }
+}

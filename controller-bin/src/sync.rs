@@ -1,0 +1,189 @@
+//! From a change of objects to what NGINX should do, and to what it can be told at once.
+
+use std::{collections::BTreeSet, fmt::Write, sync::Arc, time::Instant};
+
+use ingress_model::{Diagnostic, Merger, ObjectKind, Options, Outcome, Severity, Snapshot};
+use jiff::Timestamp;
+use sync_queue::{Handle, Task};
+use tracing::{debug, error, info, warn};
+
+use crate::{
+    dataplane::{DataPlane, TellError},
+    observe::Observer,
+    quarantine::Quarantine,
+    store::{Change, Store},
+};
+
+/// Why a sync is made. Each covers everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// Objects changed.
+    Objects,
+    /// NGINX was started anew.
+    Started,
+    /// NGINX does not have what it was told.
+    Astray,
+    /// Time has passed: certificates expire, Ingresses get another try.
+    Clock,
+}
+
+/// The key of the queue of loads: each brings all files up to date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LoadFiles;
+
+/// Makes syncs.
+#[derive(Debug)]
+pub struct Sync {
+    /// Where objects are.
+    pub store: Arc<Store>,
+    /// Who applies the rules.
+    pub merger: Merger,
+    /// What the rules have to know of the flags.
+    pub options: Options,
+    /// Who is told.
+    pub plane: Arc<DataPlane>,
+    /// Who is kept apart.
+    pub quarantine: Arc<Quarantine>,
+    /// Who loads files.
+    pub loads: Handle<LoadFiles>,
+    /// Who wants to know.
+    pub observer: Arc<dyn Observer>,
+    /// What has been said of objects and still holds.
+    pub said: Said,
+}
+
+/// What has been said of objects and still holds.
+#[derive(Debug, Default)]
+pub struct Said(BTreeSet<Diagnostic>);
+
+impl Sync {
+    /// Makes one sync.
+    ///
+    /// # Errors
+    ///
+    /// When NGINX could not be told; it is to be tried again then.
+    pub async fn run(&mut self, task: &Task<Cause>) -> Result<(), TellError> {
+        if !self.store.is_ready() {
+            return Ok(());
+        }
+        let began = Instant::now();
+        let (snapshot, changes) = self.store.take();
+        self.quarantine.review(&snapshot);
+        self.options.ingress_classes_readable = !self.store.is_refused(ObjectKind::IngressClass);
+        let outcome = self.merge(&snapshot);
+        let merged = began.elapsed();
+        self.observer.merged(&outcome, merged);
+        self.said.say(&outcome.diagnostics);
+
+        self.plane.want(outcome);
+        let behind = self.plane.is_behind();
+        if behind {
+            self.loads.enqueue_skippable(LoadFiles);
+        }
+        let applied = self.plane.tell().await?;
+        let told = began.elapsed().saturating_sub(merged);
+        let Some(applied) = applied else {
+            debug!(cause = ?task.key, changes = summary(&changes), ?merged, "merged; nginx does not run yet");
+            return Ok(());
+        };
+        self.observer.told(&applied);
+        let sent = applied.backends_sent + applied.certificates_sent + applied.servers_sent;
+        if sent > 0 || behind {
+            info!(
+                cause = ?task.key,
+                changes = summary(&changes),
+                backends = applied.backends_sent,
+                certificates = applied.certificates_sent,
+                servers = applied.servers_sent,
+                loads = behind,
+                waited = ?task.waited,
+                ?merged,
+                ?told,
+                "synced",
+            );
+        } else {
+            debug!(cause = ?task.key, changes = summary(&changes), ?merged, "synced; nothing to tell");
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, snapshot: &Snapshot) -> Arc<Outcome> {
+        Arc::new(self.merger.merge(snapshot, &self.options, Timestamp::now()))
+    }
+}
+
+impl Said {
+    /// Says what was not said before, and forgets what does not hold any more.
+    fn say(&mut self, diagnostics: &[Diagnostic]) {
+        for diagnostic in diagnostics
+            .iter()
+            .filter(|diagnostic| !self.0.contains(diagnostic))
+        {
+            let (object, key, reason) = (&diagnostic.object, &diagnostic.key, diagnostic.reason);
+            let message = &diagnostic.message;
+            match diagnostic.severity {
+                Severity::Info => info!(%object, key, %reason, "{message}"),
+                Severity::Warning => warn!(%object, key, %reason, "{message}"),
+                Severity::Error => error!(%object, key, %reason, "{message}"),
+            }
+        }
+        self.0 = diagnostics.iter().cloned().collect();
+    }
+}
+
+/// The first of some changes, and how many more there are.
+fn summary(changes: &[Change]) -> String {
+    const SHOWN: usize = 5;
+    let shown: Vec<_> = changes
+        .iter()
+        .take(SHOWN)
+        .map(ToString::to_string)
+        .collect();
+    let mut text = shown.join(", ");
+    if changes.len() > SHOWN {
+        // Writing to a text cannot fail.
+        let _written = write!(text, " and {} more", changes.len() - SHOWN);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use ingress_model::{ObjectName, ObjectRef, diagnostic::Reason};
+
+    use super::*;
+    use crate::store::Verb;
+
+    #[test]
+    fn a_long_list_of_changes_is_cut() {
+        let change = |number: usize| Change {
+            object: ObjectRef::new(
+                ObjectKind::Ingress,
+                ObjectName::new("shop", &number.to_string()),
+            ),
+            verb: Verb::Added,
+        };
+        let changes: Vec<_> = (0..7).map(change).collect();
+        assert_eq!(summary(changes.get(..1).unwrap()), "Ingress shop/0 added");
+        let long = summary(&changes);
+        assert!(long.ends_with("Ingress shop/4 added and 2 more"), "{long}");
+        assert_eq!(summary(&[]), "");
+    }
+
+    #[test]
+    fn what_holds_is_said_once() {
+        let object = ObjectRef::new(ObjectKind::Ingress, ObjectName::new("a", "b"));
+        let about = |message: &str| {
+            Diagnostic::new(
+                object.clone(),
+                Severity::Warning,
+                Reason::InvalidPath,
+                message,
+            )
+        };
+        let mut said = Said::default();
+        said.say(&[about("x"), about("y")]);
+        said.say(&[about("y")]);
+        assert_eq!(said.0, BTreeSet::from([about("y")]));
+    }
+}
