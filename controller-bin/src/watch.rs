@@ -223,7 +223,7 @@ impl<K: Stored> Follower<'_, K> {
                 debug!(list = %self.list, objects = objects.len(), "listed");
                 let changes = self.store.reset(&self.list.scope, objects);
                 changes.iter().for_each(tell);
-                self.store.set_refused(K::KIND, false);
+                self.store.set_refused(self.list.kind, false);
                 self.store.listed(&self.list.to_string());
             }
             Event::Apply(object) => {
@@ -277,7 +277,7 @@ impl<K: Stored> Follower<'_, K> {
             if self.trouble.is_none() {
                 warn!(list = %self.list, %error, "the API server refuses a list; going on without it");
             }
-            self.store.set_refused(K::KIND, true);
+            self.store.set_refused(self.list.kind, true);
             self.store.listed(&self.list.to_string());
         } else if code == Some(410) {
             debug!(list = %self.list, "the watch fell behind; listing anew");

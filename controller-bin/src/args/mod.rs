@@ -510,7 +510,7 @@ mod tests {
             "--sync-rate-limit=0",
             "--sync-rate-limit=nan",
             "--election-ttl=30",
-            "--watch-namespace-selector=a=b=c",
+            "--watch-namespace-selector=a of (b)",
             "--conflict-policy=newest",
             "--time-buckets=1,x",
         ] {

@@ -58,10 +58,12 @@ impl Monitor {
                         let _slot = slot;
                         match timeout(PATIENCE, read_report(stream)).await {
                             Ok(Ok(records)) => {
-                                records.iter().for_each(|record| metrics.observe(record))
+                                for record in &records {
+                                    metrics.observe(record);
+                                }
                             }
                             Ok(Err(error)) => {
-                                debug!(%error, "a report of request metrics was dropped")
+                                debug!(%error, "a report of request metrics was dropped");
                             }
                             Err(_) => debug!("a report of request metrics took too long"),
                         }

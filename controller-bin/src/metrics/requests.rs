@@ -65,12 +65,15 @@ pub struct RequestMetricsSettings {
     pub excluded: BTreeSet<String>,
 }
 
+/// What a histogram takes of a request.
+type Measure = fn(&RequestRecord) -> f64;
+
 /// Counters and histograms of requests.
 #[derive(Debug)]
 pub struct RequestMetrics {
     settings: RequestMetricsSettings,
     requests: Option<IntCounterVec>,
-    histograms: Vec<(HistogramVec, fn(&RequestRecord) -> f64)>,
+    histograms: Vec<(HistogramVec, Measure)>,
     /// Hosts that are served.
     hosts: RwLock<HashSet<String>>,
     /// The label values in use, by Ingress, so that they can go with it.
@@ -122,7 +125,6 @@ impl RequestMetrics {
             &settings.length_buckets,
             &settings.size_buckets,
         );
-        type Measure = fn(&RequestRecord) -> f64;
         let wanted: [(&str, &str, &Vec<f64>, Measure); 7] = [
             (
                 "request_duration_seconds",
