@@ -5,6 +5,8 @@
 //! cargo run --release -p examples --example bench_serving -- target/release/nginx-ingress-controller 1000
 //! ```
 
+#![expect(clippy::print_stdout, reason = "what it finds is printed")]
+
 use std::{
     error::Error,
     fs,
@@ -18,7 +20,7 @@ use std::{
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-const CHANGES: usize = 50;
+const CHANGES: usize = 100;
 
 struct Controller(Child);
 
@@ -41,12 +43,19 @@ fn main() -> Outcome<()> {
     let work = tempfile::tempdir()?;
     let manifests = work.path().join("manifests");
     fs::create_dir(&manifests)?;
-    let endpoints = [backend("a")?, backend("b")?];
+    let (a, b) = (backend("a")?, backend("b")?);
     for host in 0..hosts {
         fs::write(manifests.join(format!("host-{host}.yaml")), ingress(host))?;
-        write_slice(&manifests, host, endpoints[0])?;
+        write_slice(&manifests, host, a)?;
     }
-    let ports: Vec<u16> = (0..5).map(|_| free_port()).collect::<Result<_, _>>()?;
+    let ports = [
+        free_port()?,
+        free_port()?,
+        free_port()?,
+        free_port()?,
+        free_port()?,
+    ];
+    let [http, ..] = ports;
     let started = Instant::now();
     let process = Command::new(binary)
         .arg(format!("--manifests={}", manifests.display()))
@@ -75,7 +84,7 @@ fn main() -> Outcome<()> {
         .spawn()?;
     let _controller = Controller(process);
     for host in [0, hosts / 2, hosts - 1] {
-        await_answer(ports[0], host, "a", Duration::from_secs(120))?;
+        await_answer(http, host, "a", Duration::from_mins(2))?;
     }
     println!(
         "{hosts} Ingresses, start to serving: {:.2} s",
@@ -83,21 +92,36 @@ fn main() -> Outcome<()> {
     );
 
     let mut delays = Vec::with_capacity(CHANGES);
-    for change in 1..=CHANGES {
-        let (host, turn) = (change * 7 % hosts, (change + 1) % 2);
-        write_slice(&manifests, host, endpoints[1 - turn])?;
-        write_slice(&manifests, host, endpoints[turn])?;
+    for change in 0..CHANGES {
+        let host = change * 7 % hosts;
+        let (from, to, want) = if change % 2 == 0 {
+            (a, b, "b")
+        } else {
+            (b, a, "a")
+        };
+        write_slice(&manifests, host, from)?;
+        await_answer(
+            http,
+            host,
+            if want == "a" { "b" } else { "a" },
+            Duration::from_secs(10),
+        )?;
+        write_slice(&manifests, host, to)?;
         let written = Instant::now();
-        await_answer(ports[0], host, ["a", "b"][turn], Duration::from_secs(10))?;
+        await_answer(http, host, want, Duration::from_secs(10))?;
         delays.push(written.elapsed());
     }
     delays.sort();
-    let milliseconds =
-        |part: f64| delays[((delays.len() - 1) as f64 * part) as usize].as_secs_f64() * 1e3;
+    let percentile = |percent: usize| {
+        delays
+            .get((delays.len() - 1) * percent / 100)
+            .copied()
+            .unwrap_or_default()
+    };
     println!(
-        "endpoint change at {hosts} backends, file to request: p50 {:.1} ms, p99 {:.1} ms",
-        milliseconds(0.5),
-        milliseconds(0.99)
+        "endpoint change at {hosts} backends, file to request: p50 {:?}, p99 {:?}",
+        percentile(50),
+        percentile(99)
     );
     Ok(())
 }

@@ -5,6 +5,8 @@
 //! cargo run -p examples --example custom_controller
 //! ```
 
+#![expect(clippy::print_stdout, reason = "what it finds is printed")]
+
 use std::{
     error::Error,
     sync::{Arc, Mutex, PoisonError},
@@ -16,6 +18,9 @@ use k8s_openapi::api::{core::v1::Service, discovery::v1::EndpointSlice, networki
 use nginx_render::{Capabilities, Environment, Renderer};
 use serde_json::json;
 use sync_queue::Task;
+
+/// A change of the cluster.
+type Step = fn(&mut Snapshot);
 
 /// What the controller has put in force.
 #[derive(Default)]
@@ -30,27 +35,21 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (queue, worker) = sync_queue::channel(sync_queue::Settings::default());
 
     let events = async {
-        let steps: [(&str, fn(&mut Snapshot)); 3] = [
+        let steps: [(&str, Step); 3] = [
             ("service/web", |cluster| {
-                drop(
-                    cluster
-                        .services
-                        .insert(ObjectName::new("shop", "web"), service()),
-                )
+                cluster
+                    .services
+                    .insert(ObjectName::new("shop", "web"), service());
             }),
             ("ingress/front", |cluster| {
-                drop(
-                    cluster
-                        .ingresses
-                        .insert(ObjectName::new("shop", "front"), ingress()),
-                )
+                cluster
+                    .ingresses
+                    .insert(ObjectName::new("shop", "front"), ingress());
             }),
             ("endpointslice/web-1", |cluster| {
-                drop(
-                    cluster
-                        .endpoint_slices
-                        .insert(ObjectName::new("shop", "web-1"), slice("10.0.0.7")),
-                );
+                cluster
+                    .endpoint_slices
+                    .insert(ObjectName::new("shop", "web-1"), slice("10.0.0.7"));
             }),
         ];
         for (key, step) in steps {
@@ -63,14 +62,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
 
     let nginx = Capabilities::parse(
-        "nginx version: nginx/1.22.1",
+        "nginx version: nginx/1.22.1\nconfigure arguments: --modules-path=/usr/lib/nginx/modules",
         ["ngx_http_lua_module.so", "ndk_http_module.so"],
     );
     let environment = Environment {
         nginx_dir: "/tmp/custom".into(),
         ..Environment::default()
     };
-    let mut renderer = Renderer::new(nginx?, environment)?;
+    let mut renderer = Renderer::new(nginx, environment);
     let mut merger = Merger::default();
     let mut in_force = InForce::default();
     let options = Options {

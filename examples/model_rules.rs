@@ -5,6 +5,8 @@
 //! cargo test -p examples --example model_rules
 //! ```
 
+#![expect(clippy::print_stdout, reason = "what it finds is printed")]
+
 use ingress_model::{Model, ObjectName, Outcome};
 
 /// The rules that the team wants to hold; an empty list means that they do.

@@ -6,6 +6,8 @@
 //! cargo run -p examples --example push_backends
 //! ```
 
+#![expect(clippy::print_stdout, reason = "what it finds is printed")]
+
 use std::{
     error::Error,
     fs,

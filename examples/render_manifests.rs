@@ -5,6 +5,12 @@
 //! cargo run -p examples --example render_manifests -- examples/quickstart/manifests target/rendered
 //! ```
 
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "what it finds is printed"
+)]
+
 use std::{error::Error, fs, path::PathBuf, sync::Arc};
 
 use controller_bin::{
@@ -39,8 +45,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         "ngx_http_lua_module.so",
         "ngx_http_headers_more_filter_module.so",
     ];
-    let nginx = Capabilities::parse("nginx version: nginx/1.22.1", modules)?;
-    let rendered = Renderer::new(nginx, Environment::default())?.render(&outcome.model.layout)?;
+    let nginx = Capabilities::parse(
+        "nginx version: nginx/1.22.1\nconfigure arguments: --modules-path=/usr/lib/nginx/modules",
+        modules,
+    );
+    let rendered = Renderer::new(nginx, Environment::default()).render(&outcome.model.layout)?;
     fs::create_dir_all(&target)?;
     fs::write(target.join("nginx.conf"), &rendered.main)?;
     for (path, file) in &rendered.files {

@@ -21,7 +21,7 @@ run() { # EXPECTED EXAMPLE ARGUMENT...
 }
 
 run "push: shop-web-80 with 1 endpoints" custom_controller
-run "shop.localhost: 5 locations" render_manifests examples/quickstart/manifests target/rendered
+run "shop.localhost: 4 locations" render_manifests examples/quickstart/manifests target/rendered
 run 'the answer is "second"' push_backends
 run "the rules are tests" model_rules
 
