@@ -97,6 +97,11 @@ impl Manifests {
         assumed_class: AssumedClass,
         store: Arc<Store>,
     ) -> Result<Self, ManifestsError> {
+        // Events name absolute paths, whatever the path that is watched.
+        let directory = &std::path::absolute(directory).map_err(|source| ManifestsError::Read {
+            directory: directory.to_owned(),
+            source,
+        })?;
         let (messages, received) = channel();
         // Watched first, so that no change falls between; read first, since "no such directory" is best said by that.
         let watcher = watch(directory, messages.clone());

@@ -84,7 +84,7 @@ for backend in storefront:9001 cart:9002 account:9003; do
     "$binaries/examples/backend" "${backend%:*}" "127.0.0.1:${backend#*:}" & pids+=($!)
 done
 "$binaries/nginx-ingress-controller" --manifests="$manifests" --nginx-dir="$work/nginx" \
-    --http-port=8080 --https-port=8443 > "$work/controller.log" 2>&1 & pids+=($!)
+    --http-port=8080 --https-port=8443 --post-shutdown-grace-period=0 > "$work/controller.log" 2>&1 & pids+=($!)
 echo "the controller's log is in $work/controller.log"
 await 30 curl --silent --fail --max-time 2 http://127.0.0.1:10254/healthz
 

@@ -17,6 +17,11 @@ struct Followed {
 
 impl Followed {
     fn new(files: &[(&str, &str)]) -> Self {
+        Self::by(files, Path::to_owned)
+    }
+
+    /// Follows the directory by the name that `named` gives it.
+    fn by(files: &[(&str, &str)], named: impl Fn(&Path) -> PathBuf) -> Self {
         let directory = tempfile::tempdir().unwrap();
         for (name, text) in files {
             fs::write(directory.path().join(name), text).unwrap();
@@ -26,7 +31,7 @@ impl Followed {
             name: "nginx".into(),
             controller: "example.test/ours".into(),
         };
-        let manifests = Manifests::start(directory.path(), class, Arc::clone(&store)).unwrap();
+        let manifests = Manifests::start(&named(directory.path()), class, Arc::clone(&store)).unwrap();
         Self {
             directory,
             store,
@@ -240,4 +245,17 @@ fn a_directory_that_is_not_there_is_an_error() {
         error.to_string(),
         "cannot read the directory of manifests /nowhere/at/all"
     );
+}
+
+#[test]
+fn a_directory_that_is_named_relatively_is_followed() {
+    let from_here = |directory: &Path| {
+        let here = std::env::current_dir().unwrap();
+        let mut relative: PathBuf = here.components().skip(1).map(|_| "..").collect();
+        relative.push(directory.strip_prefix("/").unwrap());
+        relative
+    };
+    let followed = Followed::by(&[("a.yaml", &service("a"))], from_here);
+    followed.write("b.yaml", &service("b"));
+    followed.services_when(|names| names.len() == 2);
 }
