@@ -4,6 +4,7 @@ pub mod args;
 pub mod certificate;
 mod chain;
 pub mod cluster;
+mod culprit;
 pub mod dataplane;
 pub mod health;
 pub mod load;

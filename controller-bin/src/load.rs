@@ -15,6 +15,7 @@ use nginx_render::{RenderError, Rendered, Renderer};
 use tracing::{debug, error, info, warn};
 
 use crate::{
+    culprit,
     dataplane::{DataPlane, Files, TellError},
     nginx::{
         configuration::{Configuration, ConfigurationError},
@@ -222,7 +223,12 @@ impl Loader {
                 }
                 Err(refusal) => {
                     isolated += 1;
-                    if isolated > MOST_ISOLATED_AT_ONCE || !self.isolate(&rendered, &refusal) {
+                    let culprit = match owner(&rendered, &refusal) {
+                        Some(owner) => Some(owner),
+                        None => self.culprit(layout, running, &without).await?,
+                    };
+                    let helped = culprit.is_some_and(|name| self.isolate(&name, &refusal.reason));
+                    if !helped || isolated > MOST_ISOLATED_AT_ONCE {
                         self.refused = Some((checksum, Instant::now()));
                         return Err(LoadError::Refused(refusal));
                     }
@@ -231,29 +237,48 @@ impl Loader {
         }
     }
 
+    /// The Ingress without which NGINX takes the files, where it does not say whose fault it is.
+    async fn culprit(
+        &mut self,
+        layout: &Layout,
+        running: Option<&Files>,
+        without: &Levels,
+    ) -> Result<Option<ObjectName>, LoadError> {
+        let running = running.map(|running| &running.outcome.model.layout);
+        let (renderer, configuration) = (&mut self.renderer, &self.configuration);
+        let mut accepts = async |without: &Levels| {
+            let rendered = renderer.render(&quarantine::without(layout, without))?;
+            Ok::<_, LoadError>(configuration.test(&rendered).await?.is_ok())
+        };
+        let changed = culprit::changed(layout, running);
+        let found = culprit::find(changed.clone(), without, &mut accepts).await?;
+        let all = culprit::changed(layout, None);
+        if found.is_some() || all == changed {
+            return Ok(found);
+        }
+        culprit::find(all, without, accepts).await
+    }
+
     fn was_refused(&self, checksum: &str) -> bool {
         let refused = self.refused.as_ref();
         refused.is_some_and(|(refused, when)| refused == checksum && when.elapsed() < TRY_AGAIN)
     }
 
-    /// Keeps the Ingress apart whose part NGINX refuses. Answers whether that makes a difference.
-    fn isolate(&self, rendered: &Rendered, refusal: &Refusal) -> bool {
-        let Some(name) = owner(rendered, refusal) else {
-            return false;
-        };
+    /// Keeps an Ingress apart that NGINX refuses. Answers whether that makes a difference.
+    fn isolate(&self, name: &ObjectName, reason: &str) -> bool {
         let snapshot = self.store.snapshot();
-        let Some(ingress) = snapshot.ingresses.get(&name) else {
+        let Some(ingress) = snapshot.ingresses.get(name) else {
             return false;
         };
-        let Some(level) = self.quarantine.isolate(ingress, &refusal.reason) else {
+        let Some(level) = self.quarantine.isolate(ingress, reason) else {
             return false;
         };
         let effect = match level {
             Level::Denied => "its paths answer 503",
             Level::Removed => "its paths are left out",
         };
-        warn!(ingress = %name, reason = refusal.reason, effect, "nginx refuses what an Ingress makes of its configuration");
-        self.observer.isolated(&name, &refusal.reason);
+        warn!(ingress = %name, reason, effect, "nginx refuses what an Ingress makes of its configuration");
+        self.observer.isolated(name, reason);
         true
     }
 }

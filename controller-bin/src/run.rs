@@ -2,7 +2,7 @@
 
 use std::{fmt, io, net::TcpListener, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
-use ingress_model::{Merger, Options, live::Certificate};
+use ingress_model::{Merger, Options, live::Certificate, snapshot::LastGood};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, Client};
@@ -193,6 +193,7 @@ impl Args {
             quarantine,
             loads: loads.clone(),
             observer,
+            last_good: LastGood::default(),
             said: Said::default(),
         };
 

@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeSet, fmt::Write, sync::Arc, time::Instant};
 
-use ingress_model::{Diagnostic, Merger, ObjectKind, Options, Outcome, Severity, Snapshot};
+use ingress_model::{
+    Diagnostic, Merger, ObjectKind, Options, Outcome, Severity, Snapshot, snapshot::LastGood,
+};
 use jiff::Timestamp;
 use sync_queue::{Handle, Task};
 use tracing::{debug, error, info, warn};
@@ -48,6 +50,8 @@ pub struct Sync {
     pub loads: Handle<LoadFiles>,
     /// Who wants to know.
     pub observer: Arc<dyn Observer>,
+    /// The versions of Ingresses that were served last.
+    pub last_good: LastGood,
     /// What has been said of objects and still holds.
     pub said: Said,
 }
@@ -67,10 +71,12 @@ impl Sync {
             return Ok(());
         }
         let began = Instant::now();
-        let (snapshot, changes) = self.store.take();
+        let (mut snapshot, changes) = self.store.take();
+        snapshot.last_good = self.last_good.clone();
         self.quarantine.review(&snapshot);
         self.options.ingress_classes_readable = !self.store.is_refused(ObjectKind::IngressClass);
         let outcome = self.merge(&snapshot);
+        self.last_good = outcome.last_good.clone();
         let merged = began.elapsed();
         self.observer.merged(&outcome, merged);
         self.said.say(&outcome.diagnostics);

@@ -211,6 +211,31 @@ async fn an_ingress_that_nginx_refuses_is_kept_apart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_ingress_is_found_that_nginx_refuses_without_naming_it() {
+    if !has_nginx() {
+        return;
+    }
+    let one = Backend::start("one").await;
+    let site = Site::with_manifests(&[
+        ("service.yaml", &one.service("one")),
+        ("good.yaml", &ingress("good", "good.test", "one", "")),
+    ])
+    .await;
+    site.answers("good.test", "/", 200, "one").await;
+    let variable = r#"{nginx.ingress.kubernetes.io/upstream-vhost: "$no_such_variable"}"#;
+    site.write(
+        "bad.yaml",
+        &annotated("bad", "bad.test", "one", variable, "/", ""),
+    );
+    site.write("later.yaml", &ingress("later", "later.test", "one", ""));
+    site.answers("later.test", "/", 200, "one").await;
+    site.answers("bad.test", "/", 503, "").await;
+    site.write("later.yaml", &ingress("later", "newer.test", "one", ""));
+    site.answers("newer.test", "/", 200, "one").await;
+    site.answers("bad.test", "/", 503, "").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_nginx_that_is_killed_comes_back_with_everything() {
     if !has_nginx() {
         return;

@@ -31,7 +31,8 @@ impl Followed {
             name: "nginx".into(),
             controller: "example.test/ours".into(),
         };
-        let manifests = Manifests::start(&named(directory.path()), class, Arc::clone(&store)).unwrap();
+        let manifests =
+            Manifests::start(&named(directory.path()), class, Arc::clone(&store)).unwrap();
         Self {
             directory,
             store,

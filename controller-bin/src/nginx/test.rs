@@ -66,7 +66,7 @@ pub async fn test(binary: &Path, configuration: &Path) -> Result<(), TestError> 
 fn refusal(output: &str) -> Refusal {
     const SIGN: &str = "[emerg] ";
     let line = output.lines().find_map(|line| line.split_once(SIGN));
-    let message = line.map_or(output, |(_, message)| message);
+    let message = line.map_or(output, |(_, message)| without_process(message));
     let place = message.rsplit_once(" in ").and_then(|(reason, place)| {
         let (file, line) = place.rsplit_once(':')?;
         let place = (PathBuf::from(file), line.parse().ok()?);
@@ -85,6 +85,19 @@ fn refusal(output: &str) -> Refusal {
         place,
         output: output.to_owned(),
     }
+}
+
+/// The message without the `12#12: ` that log files have before it.
+fn without_process(message: &str) -> &str {
+    let number = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
+    message
+        .split_once(": ")
+        .filter(|(process, _)| {
+            process
+                .split_once('#')
+                .is_some_and(|(pid, tid)| number(pid) && number(tid))
+        })
+        .map_or(message, |(_, rest)| rest)
 }
 
 #[cfg(test)]
@@ -108,6 +121,11 @@ mod tests {
             (
                 "nginx: [emerg] could not build map_hash, you should increase map_hash_bucket_size: 64",
                 "could not build map_hash, you should increase map_hash_bucket_size: 64",
+                None,
+            ),
+            (
+                "2026/11/30 06:23:00 [emerg] 51#51: unknown \"x\" variable\nnginx: [emerg] unknown \"x\" variable",
+                "unknown \"x\" variable",
                 None,
             ),
             ("killed", "killed", None),
