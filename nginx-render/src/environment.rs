@@ -36,11 +36,20 @@ pub struct Environment {
     /// How many connections may wait to be accepted.
     pub backlog: u32,
     /// Who the workers run as; `None`: as NGINX was built, or as the master if that is not root.
-    pub user: Option<String>,
+    pub user: Option<User>,
     /// Sizes of the dictionaries that workers share.
     pub shared_dicts: BTreeMap<String, Size>,
     /// Certificate and key, PEM, that are shown as long as the Lua side has none. `None`: handshakes fail until then.
     pub default_certificate_pem: Option<Arc<str>>,
+}
+
+/// Who NGINX's workers run as (NGINX docs: `user`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    /// The user.
+    pub name: String,
+    /// The group; `None`: the group of the user's name.
+    pub group: Option<String>,
 }
 
 /// Ports that NGINX listens on.

@@ -18,6 +18,7 @@ use super::{
     Context,
     directive::{Directive, directive},
     headers,
+    location::protocol,
 };
 
 /// A file, and who is behind it.
@@ -101,7 +102,7 @@ pub(crate) fn headers(server: &Server, auth: &ClientAuth, context: &Context<'_>)
         server
             .locations
             .iter()
-            .any(|location| wanted.contains(&location.settings.backend_protocol))
+            .any(|location| wanted.contains(&protocol(location)))
     };
     let of = |protocol| {
         let own = headers::Own {

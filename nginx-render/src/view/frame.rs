@@ -5,8 +5,9 @@ use ingress_model::{Layout, config::RenderConfig};
 
 use crate::{
     capabilities::Module,
+    environment::Environment,
     source_map::{Mark, Note, SERVERS, Sources, Text},
-    value::{Printed, Unprintable, arguments, plain, switch, word},
+    value::{Printed, Unprintable, argument, arguments, plain, switch, word},
 };
 
 use super::{
@@ -22,7 +23,7 @@ use super::{
 struct FrameView<'a> {
     modules: Vec<Printed>,
     pid: Printed,
-    user: Option<Printed>,
+    user: Option<Directive>,
     worker_processes: u32,
     settings: Vec<Directive>,
     error_log: &'a Directive,
@@ -52,7 +53,7 @@ pub(crate) fn render(
     let view = FrameView {
         modules: modules(context, stream.as_ref())?,
         pid: plain(&environment.pid_path)?,
-        user: environment.user.as_deref().map(plain).transpose()?,
+        user: user(environment)?,
         worker_processes: config
             .worker_processes
             .unwrap_or(environment.worker_processes)
@@ -95,6 +96,15 @@ fn settings(context: &Context<'_>) -> Result<Vec<Directive>, Unprintable> {
         [word(config.worker_shutdown_timeout)],
     ));
     Ok(settings)
+}
+
+fn user(environment: &Environment) -> Result<Option<Directive>, Unprintable> {
+    let Some(user) = &environment.user else {
+        return Ok(None);
+    };
+    let words = std::iter::once(&user.name).chain(&user.group);
+    let words: Vec<Printed> = words.map(|word| argument(word)).collect::<Result<_, _>>()?;
+    Ok(Some(directive("user", words)))
 }
 
 fn events(config: &RenderConfig) -> Vec<Directive> {

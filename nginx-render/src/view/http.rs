@@ -14,6 +14,7 @@ use super::{
     forwarded::ForwardedView,
     hashes::Hashes,
     headers, listen,
+    location::protocol,
     logs::Logs,
     tls,
 };
@@ -66,7 +67,7 @@ impl<'a> HttpView<'a> {
         let hashes = Hashes::new(layout, keys.map(|key| key.0.len()).max().unwrap_or(0));
         let uses = |wanted: &[BackendProtocol]| {
             let mut locations = layout.servers.values().flat_map(|server| &server.locations);
-            locations.any(|location| wanted.contains(&location.settings.backend_protocol))
+            locations.any(|location| wanted.contains(&protocol(location)))
         };
         let grpc = uses(&[BackendProtocol::Grpc, BackendProtocol::Grpcs]);
         let mut headers = headers::all(config, BackendProtocol::Http, headers::Own::default());

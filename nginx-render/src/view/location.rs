@@ -102,6 +102,7 @@ impl LocationView {
 
         view.settings.extend(proxy::overrides(
             settings,
+            protocol(location),
             context.config,
             &context.inherited,
             &facts.changed,
@@ -142,10 +143,9 @@ impl LocationView {
                 [from, template(target.as_str())?, word("break")],
             ));
         }
-        view.handler
-            .push(pass(&location.upstream, settings.backend_protocol));
+        view.handler.push(pass(protocol(location)));
         view.handler.extend(
-            proxy::redirect(settings, context.config, &facts.changed)?
+            proxy::redirect(settings, protocol(location), context.config, &facts.changed)?
                 .filter(|_| !own_names.contains("proxy_redirect")),
         );
         Ok(view)
@@ -203,7 +203,7 @@ impl LocationView {
             further: Vec::new(),
         };
         self.settings
-            .extend(headers::all(config, settings.backend_protocol, own));
+            .extend(headers::all(config, protocol(location), own));
         Ok(())
     }
 
@@ -302,13 +302,16 @@ fn satisfy(satisfy: Satisfy) -> Directive {
     directive("satisfy", [word(value)])
 }
 
-fn pass(upstream: &UpstreamName, protocol: BackendProtocol) -> Directive {
-    // The default backend is NGINX itself, or a Service that is asked by HTTP only.
-    let protocol = if upstream.as_str() == UpstreamName::DEFAULT_BACKEND {
+/// The protocol that is spoken: the default backend is NGINX itself, or a Service that is asked by HTTP only.
+pub(crate) fn protocol(location: &Location) -> BackendProtocol {
+    if location.upstream.as_str() == UpstreamName::DEFAULT_BACKEND {
         BackendProtocol::Http
     } else {
-        protocol
-    };
+        location.settings.backend_protocol
+    }
+}
+
+fn pass(protocol: BackendProtocol) -> Directive {
     let (name, address) = match protocol {
         BackendProtocol::Http => ("proxy_pass", "http://upstream_balancer"),
         BackendProtocol::Https => ("proxy_pass", "https://upstream_balancer"),

@@ -39,6 +39,7 @@ pub(crate) fn inherited(
 /// What a location says: what differs from the http block, or what a snippet between the two has changed.
 pub(crate) fn overrides(
     settings: &LocationSettings,
+    protocol: BackendProtocol,
     config: &RenderConfig,
     inherited: &[Directive],
     changed_between: &BTreeSet<&str>,
@@ -50,7 +51,7 @@ pub(crate) fn overrides(
         return Ok(Vec::new());
     }
     let proxy = over(&settings.proxy, &config.proxy);
-    let mut directives = match settings.backend_protocol {
+    let mut directives = match protocol {
         BackendProtocol::Grpc | BackendProtocol::Grpcs => of_grpc(&proxy),
         BackendProtocol::Http | BackendProtocol::Https | BackendProtocol::AutoHttp => {
             of_proxy(&proxy)?
@@ -77,6 +78,7 @@ pub(crate) fn overrides(
 /// `proxy_redirect`, which has to stand behind `proxy_pass` if it is `default`.
 pub(crate) fn redirect(
     settings: &LocationSettings,
+    protocol: BackendProtocol,
     config: &RenderConfig,
     changed_between: &BTreeSet<&str>,
 ) -> Result<Option<Directive>, Unprintable> {
@@ -88,16 +90,14 @@ pub(crate) fn redirect(
     else {
         return Ok(None);
     };
+    let is_variable = match protocol {
+        BackendProtocol::Http | BackendProtocol::Https => false,
+        BackendProtocol::AutoHttp => true,
+        BackendProtocol::Grpc | BackendProtocol::Grpcs | BackendProtocol::Fcgi => return Ok(None),
+    };
     if is_default(redirect) {
         // NGINX accepts `default` only where the address of the endpoints holds no variable.
-        let value = match settings.backend_protocol {
-            BackendProtocol::AutoHttp => "off",
-            BackendProtocol::Http
-            | BackendProtocol::Https
-            | BackendProtocol::Grpc
-            | BackendProtocol::Grpcs
-            | BackendProtocol::Fcgi => "default",
-        };
+        let value = if is_variable { "off" } else { "default" };
         return Ok(Some(directive("proxy_redirect", [word(value)])));
     }
     let differs =

@@ -131,6 +131,70 @@ pub(crate) fn installed() -> Option<Capabilities> {
         .then_some(capabilities)
 }
 
+/// Renders for a fixed place.
+pub(crate) fn render(layout: &Layout) -> Rendered {
+    let environment = environment(Path::new("/etc/nginx"));
+    Renderer::new(debian(), environment).render(layout).unwrap()
+}
+
+/// The servers of a main file, without the catch-all one.
+pub(crate) fn servers(main: &str) -> String {
+    let mut servers = String::new();
+    let mut is_inside = false;
+    for line in main.lines() {
+        if let Some(host) = line.strip_prefix("## start server ") {
+            is_inside = host != "_";
+        }
+        if is_inside {
+            servers.push_str(line);
+            servers.push('\n');
+        }
+        is_inside &= !line.starts_with("## end server ");
+    }
+    servers
+}
+
+/// The block of one server.
+pub(crate) fn server_block<'a>(main: &'a str, host: &str) -> &'a str {
+    let start = main.find(&format!("## start server {host}\n")).unwrap();
+    let end = main.find(&format!("## end server {host}\n")).unwrap();
+    main[start..end].split_once('\n').unwrap().1
+}
+
+/// A certificate that signs itself, PEM.
+pub(crate) fn certificate() -> String {
+    authority().0.pem()
+}
+
+/// A certificate and its key, PEM.
+pub(crate) fn key_pair() -> String {
+    let (certificate, key) = authority();
+    certificate.pem() + &key.serialize_pem()
+}
+
+/// An empty revocation list, PEM.
+pub(crate) fn revocation_list() -> String {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut parameters = rcgen::CertificateParams::new([]).unwrap();
+    parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let issuer = rcgen::Issuer::new(parameters, key);
+    let list = rcgen::CertificateRevocationListParams {
+        this_update: rcgen::date_time_ymd(2026, 1, 1),
+        next_update: rcgen::date_time_ymd(2036, 1, 1),
+        crl_number: 1_u64.into(),
+        issuing_distribution_point: None,
+        revoked_certs: Vec::new(),
+        key_identifier_method: rcgen::KeyIdMethod::Sha256,
+    };
+    list.signed_by(&issuer).unwrap().pem().unwrap()
+}
+
+fn authority() -> (rcgen::Certificate, rcgen::KeyPair) {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let parameters = rcgen::CertificateParams::new(["authority.test".to_owned()]).unwrap();
+    (parameters.self_signed(&key).unwrap(), key)
+}
+
 /// Writes the files of a rendering below a directory, and returns the main file's path.
 pub(crate) fn write(rendered: &Rendered, directory: &Path) -> std::path::PathBuf {
     std::fs::create_dir_all(directory.join("run")).unwrap();
