@@ -1,7 +1,7 @@
 //! Objects from a directory of YAML and JSON files, as if an API server brought them.
 //!
 //! Files end in `.yaml`, `.yml` or `.json`, in the directory itself or below it; names that start with a dot are left
-//! out. A file may hold several documents and lists. What an API server would add is added (see [`complete`]); kinds
+//! out. A file may hold several documents and lists. What an API server would add is added; kinds
 //! that the controller does not read are left out.
 //!
 //! * A file that cannot be read as a whole is reported with line and column, and what it held before stays in force.
