@@ -18,7 +18,7 @@ type Wish<'a> = (&'a Host, &'a Definition);
 /// A name that has a server of its own is nobody's alias. Of several hosts that want one alias, the one whose
 /// definition holds by the policy gets it; NGINX would let the order of the file decide.
 pub(crate) fn settle(
-    entries: &BTreeMap<Host, Entry>,
+    entries: &BTreeMap<Host, Box<Entry>>,
     hosts: &BTreeSet<Host>,
     policy: ConflictPolicy,
 ) -> (BTreeMap<Host, Vec<Host>>, Vec<Diagnostic>) {

@@ -11,6 +11,7 @@ use crate::{
     backends::Backends,
     certificate::ServerCertificate,
     context::Context,
+    definition::Age,
     diagnostic::{Diagnostic, Reason, Severity},
     host::Host,
     hosts::{Entry, Hosts},
@@ -33,7 +34,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) backends: &'a Backends,
     pub(crate) tcp: &'a Streams,
     pub(crate) udp: &'a Streams,
-    pub(crate) stream_snippets: &'a [Owned<Snippet>],
+    pub(crate) stream_snippets: &'a BTreeMap<Age, Owned<Snippet>>,
     pub(crate) now: Timestamp,
 }
 
@@ -67,7 +68,7 @@ pub(crate) fn assemble(
         servers: servers.into_iter().collect(),
         tcp: parts.tcp.servers.clone(),
         udp: parts.udp.servers.clone(),
-        stream_snippets: parts.stream_snippets.to_vec(),
+        stream_snippets: parts.stream_snippets.values().cloned().collect(),
     };
     let live = Live {
         backends: parts.backends.built.clone(),

@@ -1,13 +1,8 @@
 //! Backends: peers, balancing, affinity and canaries of each upstream.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    net::Ipv4Addr,
-    sync::Arc,
-};
+use std::{collections::BTreeMap, net::Ipv4Addr, sync::Arc};
 
 use hashbrown::HashSet;
-use k8s_openapi::api::core::v1::Service;
 
 use crate::{
     canary::Canaries,
@@ -18,8 +13,8 @@ use crate::{
     host::Host,
     hosts::Hosts,
     live::{Backend, CookieAffinity, Endpoint, PortRef, UpstreamName},
-    object::{ObjectKind, ObjectMap, ObjectName, ObjectRef},
-    slices::Slices,
+    object::{ObjectKind, ObjectName, ObjectRef},
+    services::Services,
     upstream::{Group, Upstreams},
 };
 
@@ -27,8 +22,7 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sources<'a> {
     pub(crate) context: &'a Context,
-    pub(crate) services: &'a ObjectMap<Service>,
-    pub(crate) slices: &'a Slices,
+    pub(crate) services: &'a Services,
     pub(crate) hosts: &'a Hosts,
     pub(crate) upstreams: &'a Upstreams,
     pub(crate) canaries: &'a Canaries,
@@ -44,7 +38,7 @@ pub(crate) struct Backends {
 
 impl Backends {
     /// Builds the named backends again, and those of their canaries, which share their affinity.
-    pub(crate) fn update(&mut self, names: BTreeSet<UpstreamName>, sources: Sources<'_>) {
+    pub(crate) fn update(&mut self, mut names: HashSet<UpstreamName>, sources: Sources<'_>) {
         let alternatives = &sources.canaries.alternatives;
         let canaries: Vec<_> = names
             .iter()
@@ -52,9 +46,11 @@ impl Backends {
             .flatten()
             .cloned()
             .collect();
-        let mut names = names;
         names.extend(canaries);
         names.insert(UpstreamName::default_backend());
+        // Each is built by itself, so that their order does not matter.
+        let names: Vec<_> = names.into_iter().collect();
+        let mut built = Vec::with_capacity(names.len());
         for name in names {
             let mut diagnostics = Vec::new();
             let backend = if name.as_str() == UpstreamName::DEFAULT_BACKEND {
@@ -72,10 +68,13 @@ impl Backends {
                     self.built.remove(&name);
                 }
                 Some(backend) if self.built.get(&name).is_some_and(|old| **old == backend) => {}
-                Some(backend) => {
-                    self.built.insert(name, Arc::new(backend));
-                }
+                Some(backend) => built.push((name, Arc::new(backend))),
             }
+        }
+        if self.built.is_empty() {
+            self.built = built.into_iter().collect();
+        } else {
+            self.built.extend(built);
         }
     }
 }
@@ -127,8 +126,9 @@ fn build(
 
 /// A Service that does not exist has no peers: requests are answered 503.
 fn peers(service: &ObjectName, sources: Sources<'_>, query: Query<'_>) -> Peers {
-    match sources.services.get(service) {
-        Some(object) => endpoints::find(object, sources.slices.of(service), query),
+    let served = sources.services.get(service);
+    match served.and_then(|served| Some((served.service.as_ref()?, &served.slices))) {
+        Some((service, slices)) => endpoints::find(service, slices, query),
         None => Peers {
             fault: Some((Reason::MissingService, "it does not exist".into())),
             ..Peers::default()
@@ -200,7 +200,8 @@ fn default_backend(sources: Sources<'_>, diagnostics: &mut Vec<Diagnostic>) -> B
     let options = &sources.context.options;
     let mut backend = Backend::new(UpstreamName::default_backend());
     if let Some(name) = &options.default_backend_service {
-        let service = sources.services.get(name);
+        let served = sources.services.get(name);
+        let service = served.and_then(|served| served.service.as_ref());
         let ports = service.and_then(|service| service.spec.as_ref()?.ports.as_ref());
         let port = ports.and_then(|ports| ports.first());
         let port = port.map_or(PortRef::Number(0), |port| PortRef::Number(port.port));

@@ -53,20 +53,19 @@ impl Canaries {
 /// Of several canaries of a backend the one whose definition holds by the policy comes first. A canary without any
 /// main backend has no backend of its own.
 pub(crate) fn merge(
-    canaries: &[Arc<Definition>],
+    mut canaries: Vec<&Arc<Definition>>,
     policy: ConflictPolicy,
     hosts: &Hosts,
     upstreams: &Upstreams,
 ) -> Canaries {
-    let mut sorted: Vec<&Arc<Definition>> = canaries.iter().collect();
-    sorted.sort_by(|a, b| policy.precedence(a, b));
+    canaries.sort_by(|a, b| policy.precedence(a, b));
     let mut merge = Merge {
         hosts,
         upstreams,
         locations: HashMap::new(),
         canaries: Canaries::default(),
     };
-    for definition in sorted {
+    for definition in canaries {
         if let Some(backend) = &definition.default_backend {
             let mains = merge.all_of(&Host::catch_all());
             merge.join(definition, backend, &mains, &"spec.defaultBackend");

@@ -2,43 +2,82 @@
 
 use std::{cmp::Ordering, sync::Arc};
 
-use crate::object::{ObjectMap, ObjectName};
+use k8s_openapi::api::{
+    core::v1::{ConfigMap, Secret, Service},
+    discovery::v1::EndpointSlice,
+    networking::v1::Ingress,
+};
 
-/// The names under which the two maps have different objects, or only one of them has one.
+use crate::{
+    object::{ObjectMap, ObjectName},
+    snapshot::Snapshot,
+};
+
+/// What is different in a newer snapshot.
+#[derive(Debug)]
+pub(crate) struct Changes<'a> {
+    pub(crate) ingresses: Vec<Change<'a, Ingress>>,
+    pub(crate) last_good: Vec<Change<'a, Ingress>>,
+    pub(crate) services: Vec<Change<'a, Service>>,
+    pub(crate) endpoint_slices: Vec<Change<'a, EndpointSlice>>,
+    pub(crate) secrets: Vec<Change<'a, Secret>>,
+    pub(crate) config_maps: Vec<Change<'a, ConfigMap>>,
+}
+
+impl<'a> Changes<'a> {
+    /// The changes that lead from one snapshot to the other.
+    pub(crate) fn between(old: &'a Snapshot, new: &'a Snapshot) -> Self {
+        Self {
+            ingresses: between(&old.ingresses, &new.ingresses),
+            last_good: between(old.last_good.objects(), new.last_good.objects()),
+            services: between(&old.services, &new.services),
+            endpoint_slices: between(&old.endpoint_slices, &new.endpoint_slices),
+            secrets: between(&old.secrets, &new.secrets),
+            config_maps: between(&old.config_maps, &new.config_maps),
+        }
+    }
+}
+
+/// An object that is new, gone or another one.
+#[derive(Debug)]
+pub(crate) struct Change<'a, K> {
+    pub(crate) name: &'a ObjectName,
+    pub(crate) old: Option<&'a Arc<K>>,
+    pub(crate) new: Option<&'a Arc<K>>,
+}
+
+/// The changes that lead from one map to the other, by name.
 ///
 /// Objects are compared by their shared pointers: one step a name, none at all when the maps are one.
-pub(crate) fn changed<K>(old: &ObjectMap<K>, new: &ObjectMap<K>) -> Vec<ObjectName> {
-    let mut names = Vec::new();
+fn between<'a, K>(old: &'a ObjectMap<K>, new: &'a ObjectMap<K>) -> Vec<Change<'a, K>> {
+    let mut changes = Vec::new();
     if old.is_same(new) {
-        return names;
+        return changes;
     }
-    let (mut olds, mut news) = (old.iter(), new.iter());
-    let (mut left, mut right) = (olds.next(), news.next());
+    let mut olds = old.iter().peekable();
+    let mut news = new.iter().peekable();
     loop {
-        let order = match (left, right) {
-            (None, None) => return names,
+        let order = match (olds.peek(), news.peek()) {
+            (None, None) => return changes,
             (Some(_), None) => Ordering::Less,
             (None, Some(_)) => Ordering::Greater,
+            // Names are mostly the same pointer, which is soon told.
             (Some((a, _)), Some((b, _))) if a == b => Ordering::Equal,
             (Some((a, _)), Some((b, _))) => a.cmp(b),
         };
-        match (order, left, right) {
-            (Ordering::Less, Some((name, _)), _) => {
-                names.push(name.clone());
-                left = olds.next();
-            }
-            (Ordering::Greater, _, Some((name, _))) => {
-                names.push(name.clone());
-                right = news.next();
-            }
-            (_, Some((name, a)), Some((_, b))) => {
-                if !Arc::ptr_eq(a, b) {
-                    names.push(name.clone());
-                }
-                left = olds.next();
-                right = news.next();
-            }
-            _ => return names,
+        let old = olds.next_if(|_| order.is_le());
+        let new = news.next_if(|_| order.is_ge());
+        if let (Some((_, old)), Some((_, new))) = (old, new)
+            && Arc::ptr_eq(old, new)
+        {
+            continue;
+        }
+        if let Some((name, _)) = old.or(new) {
+            changes.push(Change {
+                name,
+                old: old.map(|(_, object)| object),
+                new: new.map(|(_, object)| object),
+            });
         }
     }
 }
@@ -60,18 +99,30 @@ mod tests {
         let another_one = Arc::new(1);
         let old = map(&[("a", &one), ("b", &one), ("c", &two), ("e", &two)]);
         let new = map(&[("b", &another_one), ("c", &two), ("d", &two), ("f", &one)]);
-        let names: Vec<_> = changed(&old, &new)
+        let changes: Vec<_> = between(&old, &new)
             .iter()
-            .map(|name| name.name().to_owned())
+            .map(|change| {
+                let value = |object: Option<&Arc<u8>>| object.map(|object| **object);
+                (
+                    change.name.name().to_owned(),
+                    value(change.old),
+                    value(change.new),
+                )
+            })
             .collect();
-        assert_eq!(names, ["a", "b", "d", "e", "f"]);
-        assert!(changed(&old, &old.clone()).is_empty());
-        assert!(
-            changed(
-                &old,
-                &map(&[("a", &one), ("b", &one), ("c", &two), ("e", &two)])
-            )
-            .is_empty()
+        let expected = [
+            ("a", Some(1), None),
+            ("b", Some(1), Some(1)),
+            ("d", None, Some(2)),
+            ("e", Some(2), None),
+            ("f", None, Some(1)),
+        ];
+        assert_eq!(
+            changes,
+            expected.map(|(name, old, new)| (name.to_owned(), old, new))
         );
+        assert!(between(&old, &old.clone()).is_empty());
+        let copy = map(&[("a", &one), ("b", &one), ("c", &two), ("e", &two)]);
+        assert!(between(&old, &copy).is_empty());
     }
 }

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
+use k8s_openapi::api::networking::v1::Ingress;
+
 use crate::{
+    annotation::{self, IngressSettings},
     class::Filter,
     config::GlobalConfig,
     diagnostic::{Diagnostic, Reason, Severity},
@@ -15,6 +18,9 @@ use crate::{
 /// The label of a node that says where it stands.
 const ZONE: &str = "topology.kubernetes.io/zone";
 
+/// The prefix of annotations that is usual for this kind of controller.
+const USUAL_PREFIX: &str = "nginx.ingress.kubernetes.io";
+
 /// What every rule may look at. If it changes, everything is read again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Context {
@@ -25,6 +31,8 @@ pub(crate) struct Context {
     pub(crate) zone: Option<String>,
     /// Settings of the location for requests that nobody defines.
     pub(crate) root_settings: Arc<LocationSettings>,
+    /// What an Ingress without annotations says.
+    pub(crate) plain: Option<IngressSettings>,
 }
 
 impl Context {
@@ -42,11 +50,22 @@ impl Context {
         };
         Self {
             options: options.clone(),
-            config,
             filter: Filter::new(options, &snapshot.ingress_classes, &snapshot.namespaces),
             zone: zone(snapshot, options),
+            plain: annotation::parse(&Ingress::default(), options, &config, &mut Vec::new()),
+            config,
             root_settings: Arc::new(root_settings),
         }
+    }
+
+    /// Whether an annotation of this name may mean something to us: it has our prefix, or the usual one, which is
+    /// reported where ours is another.
+    pub(crate) fn may_be_ours(&self, key: &str) -> bool {
+        let is_prefix = |prefix: &str| {
+            let rest = key.strip_prefix(prefix);
+            rest.is_some_and(|rest| rest.starts_with('/'))
+        };
+        is_prefix(&self.options.annotations_prefix) || is_prefix(USUAL_PREFIX)
     }
 
     /// Whether nothing that this was read from is different in the newer snapshot.

@@ -27,6 +27,8 @@ pub(crate) struct Definition {
     pub(crate) name: ObjectName,
     pub(crate) age: Age,
     pub(crate) settings: IngressSettings,
+    /// Settings of its locations, with what Secrets and ConfigMaps hold filled in.
+    pub(crate) location: Arc<LocationSettings>,
     /// The hosts of its rules, each once.
     pub(crate) hosts: Vec<HostRule>,
     pub(crate) default_backend: Option<BackendUse>,
@@ -137,6 +139,7 @@ impl Definition {
         name: &ObjectName,
         ingress: &Ingress,
         settings: IngressSettings,
+        location: Arc<LocationSettings>,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Self {
         let mut reader = Reader {
@@ -145,27 +148,32 @@ impl Definition {
             uses: Vec::new(),
             known: HashMap::new(),
         };
-        let spec = ingress.spec.clone().unwrap_or_default();
-        let rules = spec.rules.unwrap_or_default();
+        let spec = ingress.spec.as_ref();
+        let rules = spec
+            .and_then(|spec| spec.rules.as_deref())
+            .unwrap_or_default();
         let default_backend = spec
-            .default_backend
-            .as_ref()
+            .and_then(|spec| spec.default_backend.as_ref())
             .and_then(|backend| reader.backend(backend, &"spec.defaultBackend"));
-        let hosts = reader.hosts(&rules);
-        let tls = spec.tls.unwrap_or_default().into_iter();
-        let tls = tls.map(|entry| TlsSection {
-            hosts: entry.hosts.unwrap_or_default(),
+        let hosts = reader.hosts(rules);
+        let tls = spec
+            .and_then(|spec| spec.tls.as_deref())
+            .unwrap_or_default();
+        let tls = tls.iter().map(|entry| TlsSection {
+            hosts: entry.hosts.clone().unwrap_or_default(),
             secret: entry
                 .secret_name
+                .as_ref()
                 .filter(|secret| !secret.is_empty())
-                .map(|secret| name.sibling(&secret)),
+                .map(|secret| name.sibling(secret)),
         });
         let catch_all = default_backend.is_some() && rules.is_empty();
         Self {
             name: name.clone(),
             age: Age::new(name, ingress),
-            root_settings: root_settings(&settings.location, catch_all),
+            root_settings: root_settings(&location, catch_all),
             settings,
+            location,
             hosts,
             catch_all,
             default_backend,
@@ -187,6 +195,24 @@ impl Definition {
                     .chain(authority)
                     .map(|name| ObjectRef::new(ObjectKind::Secret, name.clone())),
             )
+            .chain(self.references())
+    }
+
+    /// The objects that settings of its locations are taken from.
+    pub(crate) fn references(&self) -> impl Iterator<Item = ObjectRef> {
+        let settings = &self.settings.location;
+        let references = &self.settings.references;
+        let users = settings.basic_auth.as_ref().map(|auth| &auth.secret);
+        let tls = settings.upstream_tls.as_ref().map(|tls| &tls.secret);
+        let maps = [
+            &references.request_headers,
+            &references.response_headers,
+            &references.fastcgi_params,
+        ];
+        let secrets = users.into_iter().chain(tls);
+        let secrets = secrets.map(|name| ObjectRef::new(ObjectKind::Secret, name.clone()));
+        let maps = maps.into_iter().flatten();
+        secrets.chain(maps.map(|name| ObjectRef::new(ObjectKind::ConfigMap, name.clone())))
     }
 
     /// As the object of a diagnostic.
@@ -218,10 +244,10 @@ struct Reader<'a> {
     name: &'a ObjectName,
     diagnostics: &'a mut Vec<Diagnostic>,
     uses: Vec<ServiceUse>,
-    known: HashMap<(String, PortRef), usize>,
+    known: HashMap<(&'a str, PortRef), usize>,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     fn report(&mut self, key: &dyn fmt::Display, reason: Reason, message: String) {
         let object = ObjectRef::new(ObjectKind::Ingress, self.name.clone());
         let diagnostic = Diagnostic::new(object, Severity::Error, reason, message);
@@ -229,9 +255,9 @@ impl Reader<'_> {
     }
 
     /// A rule whose host is no host name is left out. Rules for one host are one.
-    fn hosts(&mut self, rules: &[IngressRule]) -> Vec<HostRule> {
+    fn hosts(&mut self, rules: &'a [IngressRule]) -> Vec<HostRule> {
         let mut hosts: Vec<HostRule> = Vec::with_capacity(rules.len());
-        let mut places: HashMap<Host, usize> = HashMap::new();
+        let mut places: HashMap<Host, usize> = HashMap::with_capacity(rules.len());
         for (i, rule) in rules.iter().enumerate() {
             let host = match Host::parse(rule.host.as_deref().unwrap_or_default()) {
                 Ok(host) => host,
@@ -258,7 +284,7 @@ impl Reader<'_> {
     }
 
     /// A path that NGINX cannot serve, or that has no usable Service, is left out.
-    fn path(&mut self, written: &HTTPIngressPath, field: PathField) -> Option<PathRule> {
+    fn path(&mut self, written: &'a HTTPIngressPath, field: PathField) -> Option<PathRule> {
         let (path, path_type) = match path::read(written.path.as_deref(), &written.path_type) {
             Ok(read) => read,
             Err(fault) => {
@@ -282,7 +308,11 @@ impl Reader<'_> {
 
     /// A backend is a Service and a port of it, by number if that is positive, else by name. Resources of other kinds
     /// are not supported.
-    fn backend(&mut self, backend: &IngressBackend, key: &dyn fmt::Display) -> Option<BackendUse> {
+    fn backend(
+        &mut self,
+        backend: &'a IngressBackend,
+        key: &dyn fmt::Display,
+    ) -> Option<BackendUse> {
         let Some(service) = &backend.service else {
             let message = "the backend is no Service; requests are answered 404".into();
             self.report(key, Reason::UnsupportedBackend, message);
@@ -318,9 +348,9 @@ impl Reader<'_> {
         Some(BackendUse { service, index })
     }
 
-    fn use_of(&mut self, service: &str, port: &PortRef) -> usize {
+    fn use_of(&mut self, service: &'a str, port: &PortRef) -> usize {
         let next = self.uses.len();
-        let key = (service.to_owned(), port.clone());
+        let key = (service, port.clone());
         let index = *self.known.entry(key).or_insert(next);
         if index == next {
             let base = format!("{}-{service}-{port}", self.name.namespace());
@@ -395,6 +425,7 @@ mod tests {
             &name,
             &ingress,
             IngressSettings::default(),
+            Arc::default(),
             &mut diagnostics,
         );
         let faults = diagnostics.iter().map(|diagnostic| {

@@ -110,27 +110,30 @@ pub(crate) fn find_port<'a>(
     port: &PortRef,
     protocol: Protocol,
 ) -> Option<&'a ServicePort> {
-    let text = port.to_string();
     let number = match port {
         PortRef::Number(number) => Some(*number),
         PortRef::Name(name) => name.parse().ok(),
+    };
+    let name = match port {
+        PortRef::Number(_) => None,
+        PortRef::Name(name) => Some(name.as_str()),
     };
     let ports = || {
         let ports = service.spec.iter().filter_map(|spec| spec.ports.as_ref());
         let ports = ports.flatten();
         ports.filter(move |port| protocol.is(port.protocol.as_deref()))
     };
+    let has_target = |port: &&ServicePort| match &port.target_port {
+        None => false,
+        Some(IntOrString::Int(target)) => Some(*target) == number,
+        Some(IntOrString::String(target)) => {
+            name == Some(target) || number.is_some() && target.parse().ok() == number
+        }
+    };
     ports()
         .find(|port| Some(port.port) == number)
-        .or_else(|| ports().find(|port| port.name.as_deref() == Some(&text)))
-        .or_else(|| ports().find(|port| target_text(port).as_deref() == Some(&text)))
-}
-
-fn target_text(port: &ServicePort) -> Option<String> {
-    match port.target_port.as_ref()? {
-        IntOrString::Int(number) => Some(number.to_string()),
-        IntOrString::String(name) => Some(name.clone()),
-    }
+        .or_else(|| ports().find(|port| name.is_some() && port.name.as_deref() == name))
+        .or_else(|| ports().find(has_target))
 }
 
 /// The target port where it is a number. One that is not given is the port itself (Kubernetes API reference:
@@ -175,12 +178,20 @@ fn add(
             continue;
         }
         let addresses = peer.addresses.iter();
-        for address in addresses.filter_map(|text| text.parse::<IpAddr>().ok()) {
+        for address in addresses.filter_map(|text| address(text)) {
             endpoints.extend(ports.iter().map(|port| Endpoint {
-                address: address.to_string(),
+                address: address.clone(),
                 port: *port,
             }));
         }
+    }
+}
+
+/// An IP address in its usual form. IPv4 addresses have but one.
+fn address(text: &str) -> Option<String> {
+    match text.parse().ok()? {
+        IpAddr::V4(_) => Some(text.to_owned()),
+        IpAddr::V6(address) => Some(address.to_string()),
     }
 }
 

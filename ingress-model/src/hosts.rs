@@ -5,16 +5,17 @@ use std::{
     sync::Arc,
 };
 
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
+use k8s_openapi::api::core::v1::Secret;
 
 use crate::{
     alias,
+    changes::Change,
     context::Context,
     definition::Definition,
     diagnostic::Diagnostic,
     host::Host,
     layout::Server,
-    object::ObjectName,
     options::ConflictPolicy,
     secrets::Secrets,
     server::{self, Built, Claim},
@@ -33,7 +34,7 @@ pub(crate) struct Entry {
 /// Hosts with their servers. Once updated, the catch-all host is always there.
 #[derive(Debug, Default)]
 pub(crate) struct Hosts {
-    pub(crate) entries: BTreeMap<Host, Entry>,
+    pub(crate) entries: BTreeMap<Host, Box<Entry>>,
     pub(crate) alias_diagnostics: Vec<Diagnostic>,
     /// Hosts that want aliases.
     aliased: BTreeSet<Host>,
@@ -45,7 +46,7 @@ pub(crate) struct Causes<'a> {
     pub(crate) edits: &'a Edits,
     /// Definitions of which an upstream has another name now.
     pub(crate) renamed: Vec<Arc<Definition>>,
-    pub(crate) secrets: &'a [ObjectName],
+    pub(crate) secrets: &'a [Change<'a, Secret>],
 }
 
 /// What an update changed.
@@ -69,9 +70,11 @@ impl Hosts {
         let touched = self.touched(causes);
         let removed = causes.edits.removed_names();
         let any = !touched.is_empty();
-        for (host, added) in touched {
-            let old = self.entries.remove(&host);
-            let (mut claims, old) = match old {
+        let mut rebuilt = Vec::with_capacity(touched.len());
+        let mut bereft = Vec::new();
+        // Each is built by itself, so that their order does not matter.
+        for (host, added) in touched.into_iter().collect::<Vec<_>>() {
+            let (mut claims, old) = match self.entries.remove(&host) {
                 Some(entry) => (entry.claims, Some(entry.server)),
                 None => (Vec::new(), None),
             };
@@ -83,11 +86,13 @@ impl Hosts {
                 continue;
             }
             let built = server::build(&host, &claims, context, upstreams, secrets);
+            let mut aliases = old.as_ref().map_or(&[][..], |server| &server.aliases);
             if built.aliases.is_some() {
                 self.aliased.insert(host.clone());
+            } else if !aliases.is_empty() {
+                bereft.push(host.clone());
+                aliases = &[];
             }
-            let aliases = old.as_ref().filter(|_| built.aliases.is_some());
-            let aliases = aliases.map_or(&[][..], |server| &server.aliases);
             let server = with_aliases(&built.server, aliases);
             let server = old.filter(|old| *old == server).unwrap_or(server);
             let entry = Entry {
@@ -95,19 +100,23 @@ impl Hosts {
                 built,
                 server,
             };
-            self.entries.insert(host, entry);
+            rebuilt.push((host, Box::new(entry)));
         }
-        let aliases = if any {
-            self.settle_aliases(context.options.conflict_policy)
+        if self.entries.is_empty() {
+            self.entries = rebuilt.into_iter().collect();
         } else {
-            Vec::new()
-        };
+            self.entries.extend(rebuilt);
+        }
+        let mut aliases = bereft;
+        if any {
+            aliases.extend(self.settle_aliases(context.options.conflict_policy));
+        }
         Rebuilt { any, aliases }
     }
 
     /// The hosts to build again, with the claims that they get.
-    fn touched(&self, causes: &Causes<'_>) -> BTreeMap<Host, Vec<Claim>> {
-        let mut touched: BTreeMap<Host, Vec<Claim>> = BTreeMap::new();
+    fn touched(&self, causes: &Causes<'_>) -> HashMap<Host, Vec<Claim>> {
+        let mut touched: HashMap<Host, Vec<Claim>> = HashMap::new();
         if self.entries.is_empty() {
             touched.insert(Host::catch_all(), Vec::new());
         }
@@ -123,7 +132,7 @@ impl Hosts {
             }
         }
         if !causes.secrets.is_empty() {
-            let changed: HashSet<_> = causes.secrets.iter().collect();
+            let changed: HashSet<_> = causes.secrets.iter().map(|change| change.name).collect();
             for (host, entry) in &self.entries {
                 if entry
                     .built

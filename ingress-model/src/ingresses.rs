@@ -1,14 +1,13 @@
 //! All Ingresses: which are served, each read once as long as it does not change.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
+use hashbrown::{HashMap, HashSet};
 use k8s_openapi::api::networking::v1::Ingress;
 
 use crate::{
-    annotation,
+    annotation::{self, IngressSettings},
+    changes::Changes,
     class::Refusal,
     context::Context,
     definition::{Definition, is_name},
@@ -31,7 +30,9 @@ struct Entry {
 /// Ingresses that were read.
 #[derive(Debug, Default)]
 pub(crate) struct Ingresses {
-    entries: BTreeMap<ObjectName, Entry>,
+    entries: HashMap<ObjectName, Entry>,
+    /// Ingresses by the objects that settings of their locations are taken from.
+    referrers: HashMap<ObjectRef, HashSet<ObjectName>>,
     /// The versions that are served.
     pub(crate) last_good: LastGood,
 }
@@ -45,67 +46,121 @@ impl Ingresses {
         self.entries.get(name)?.definition.as_ref()
     }
 
-    /// What there is to say about Ingresses.
+    /// What there is to say about Ingresses, in any order.
     pub(crate) fn diagnostics(&self) -> impl Iterator<Item = &Diagnostic> {
         self.entries.values().flat_map(|entry| &entry.diagnostics)
     }
 
-    /// Those that have stream snippets or are canaries are few, so they are looked for only after an edit.
-    pub(crate) fn definitions(&self) -> impl Iterator<Item = &Arc<Definition>> {
-        let entries = self.entries.values();
-        entries.filter_map(|entry| entry.definition.as_ref())
-    }
-
-    /// Reads the changed Ingresses, and those refused ones of which another earlier version is known.
+    /// Reads the changed Ingresses, those that refer to changed objects, and those refused ones of which another earlier
+    /// version is known.
     pub(crate) fn update(
         &mut self,
-        changed: Vec<ObjectName>,
-        earlier: Vec<ObjectName>,
+        changes: &Changes<'_>,
         snapshot: &Snapshot,
         context: &Context,
     ) -> Edits {
-        let refused = earlier.into_iter().filter(|name| {
-            let entry = self.entries.get(name);
+        let mut edits = Edits::default();
+        let mut served = Vec::with_capacity(changes.ingresses.len());
+        for change in &changes.ingresses {
+            served.push(self.take(change.name, change.new, snapshot, context, &mut edits));
+        }
+        for name in self.concerned(changes) {
+            let ingress = snapshot.ingresses.get(&name);
+            served.push(self.take(&name, ingress, snapshot, context, &mut edits));
+        }
+        self.last_good.update(served);
+        edits
+    }
+
+    /// Ingresses that did not change, but what they refer to did.
+    fn concerned(&self, changes: &Changes<'_>) -> BTreeSet<ObjectName> {
+        let earlier = changes.last_good.iter().filter(|change| {
+            let entry = self.entries.get(change.name);
             entry.is_some_and(|entry| entry.is_refused)
         });
-        let names: BTreeSet<_> = refused.chain(changed).collect();
-        let mut edits = Edits::default();
-        for name in names {
-            let (entry, served) = read(&name, snapshot, context);
-            let old = self.entries.remove(&name).unwrap_or_default();
-            match &served {
-                Some(ingress) => self.last_good.insert(&name, ingress),
-                None => self.last_good.remove(&name),
-            }
-            let mut entry = entry;
-            if entry.definition.is_some() && entry.definition == old.definition {
-                entry.definition = old.definition;
-            } else {
-                edits.removed.extend(old.definition);
-                edits.added.extend(entry.definition.clone());
-            }
-            if snapshot.ingresses.contains(&name) {
-                self.entries.insert(name, entry);
+        let mut names: BTreeSet<_> = earlier.map(|change| change.name.clone()).collect();
+        if !self.referrers.is_empty() {
+            let objects = changes
+                .secrets
+                .iter()
+                .map(|change| (ObjectKind::Secret, change.name));
+            let maps = changes.config_maps.iter();
+            let maps = maps.map(|change| (ObjectKind::ConfigMap, change.name));
+            for (kind, name) in objects.chain(maps) {
+                let object = ObjectRef::new(kind, name.clone());
+                let referrers = self.referrers.get(&object).into_iter().flatten();
+                names.extend(referrers.cloned());
             }
         }
-        edits
+        for change in &changes.ingresses {
+            names.remove(change.name);
+        }
+        names
+    }
+
+    /// Reads one Ingress and notes what that changes; answers the version that is served now.
+    fn take(
+        &mut self,
+        name: &ObjectName,
+        ingress: Option<&Arc<Ingress>>,
+        snapshot: &Snapshot,
+        context: &Context,
+        edits: &mut Edits,
+    ) -> (ObjectName, Option<Arc<Ingress>>) {
+        let Some(ingress) = ingress else {
+            let old = self.entries.remove(name).and_then(|entry| entry.definition);
+            self.refer(old.as_ref(), None);
+            edits.removed.extend(old);
+            return (name.clone(), None);
+        };
+        let (mut entry, served) = read(name, ingress, snapshot, context);
+        let old = self
+            .entries
+            .get_mut(name)
+            .and_then(|entry| entry.definition.take());
+        if entry.definition.is_some() && entry.definition == old {
+            entry.definition = old;
+        } else {
+            self.refer(old.as_ref(), entry.definition.as_ref());
+            edits.removed.extend(old);
+            edits.added.extend(entry.definition.clone());
+        }
+        self.entries.insert(name.clone(), entry);
+        (name.clone(), served)
+    }
+
+    fn refer(&mut self, old: Option<&Arc<Definition>>, new: Option<&Arc<Definition>>) {
+        if let Some(definition) = old {
+            for object in definition.references() {
+                if let Some(referrers) = self.referrers.get_mut(&object) {
+                    referrers.remove(&definition.name);
+                    if referrers.is_empty() {
+                        self.referrers.remove(&object);
+                    }
+                }
+            }
+        }
+        if let Some(definition) = new {
+            for object in definition.references() {
+                let referrers = self.referrers.entry(object).or_default();
+                referrers.insert(definition.name.clone());
+            }
+        }
     }
 }
 
 fn read(
     name: &ObjectName,
+    ingress: &Arc<Ingress>,
     snapshot: &Snapshot,
     context: &Context,
 ) -> (Entry, Option<Arc<Ingress>>) {
     let mut entry = Entry::default();
-    let Some(ingress) = snapshot.ingresses.get(name) else {
-        return (entry, None);
-    };
     if let Err(refusal) = context.filter.check(name, ingress) {
         entry.diagnostics.push(refusal.diagnostic(name));
         return (entry, None);
     }
-    let served = admit(name, ingress, context, &mut entry.diagnostics);
+    let served = admit(name, ingress, snapshot, context, &mut entry.diagnostics);
     entry.is_refused = served.is_none();
     let served = served.or_else(|| fall_back(name, snapshot, context, &mut entry.diagnostics));
     let (ingress, definition) = served.unzip();
@@ -117,6 +172,7 @@ fn read(
 fn admit(
     name: &ObjectName,
     ingress: &Arc<Ingress>,
+    snapshot: &Snapshot,
     context: &Context,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Served> {
@@ -129,9 +185,30 @@ fn admit(
         diagnostics.push(refusal.diagnostic(name));
         return None;
     }
-    let settings = annotation::parse(ingress, options, &context.config, diagnostics)?;
-    let definition = Definition::read(name, ingress, settings, diagnostics);
+    let settings = settings(ingress, context, diagnostics)?;
+    let policy = &context.config.policy;
+    let location = settings.resolve(name, snapshot, options, policy, diagnostics);
+    let definition = Definition::read(name, ingress, settings, location, diagnostics);
     Some((Arc::clone(ingress), definition))
+}
+
+/// What the annotations say. Ingresses without any of ours are alike.
+fn settings(
+    ingress: &Ingress,
+    context: &Context,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<IngressSettings> {
+    let mut keys = ingress
+        .metadata
+        .annotations
+        .iter()
+        .flat_map(|all| all.keys());
+    if let Some(plain) = &context.plain
+        && !keys.any(|key| context.may_be_ours(key))
+    {
+        return Some(plain.clone());
+    }
+    annotation::parse(ingress, &context.options, &context.config, diagnostics)
 }
 
 /// An Ingress whose current version is refused goes on being served as it was before, if that version is still
@@ -143,11 +220,13 @@ fn fall_back(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Served> {
     let earlier = snapshot.last_good.get(name)?;
-    let served = admit(name, earlier, context, &mut Vec::new())?;
+    let served = admit(name, earlier, snapshot, context, &mut Vec::new())?;
+    let errors = diagnostics.iter().rev();
+    let refusal = errors.map(|fault| (fault.severity, fault.reason)).max();
     diagnostics.push(Diagnostic::new(
         ObjectRef::new(ObjectKind::Ingress, name.clone()),
         Severity::Info,
-        Reason::InvalidAnnotation,
+        refusal.map_or(Reason::InvalidAnnotation, |(_, reason)| reason),
         "its last acceptable version goes on being served",
     ));
     Some(served)

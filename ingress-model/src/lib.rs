@@ -51,7 +51,7 @@ mod scalar;
 mod secrets;
 pub mod selector;
 mod server;
-mod slices;
+mod services;
 pub mod snapshot;
 mod spelling;
 mod stream;

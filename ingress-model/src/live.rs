@@ -1,7 +1,7 @@
 //! The half of the model that a running NGINX is told: endpoints, balancing, canaries and certificates. A change here
 //! never reloads, since the renderer is never given it.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{borrow::Borrow, collections::BTreeMap, fmt, sync::Arc};
 
 use serde::{Serialize, Serializer};
 
@@ -30,6 +30,12 @@ impl UpstreamName {
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for UpstreamName {
+    fn borrow(&self) -> &str {
         &self.0
     }
 }

@@ -1,6 +1,9 @@
 //! From objects to the model: the rules in the order in which they apply.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 
@@ -8,9 +11,9 @@ use crate::{
     assemble::{self, Parts},
     backends::{Backends, Sources},
     canary::{self, Canaries},
-    changes,
+    changes::Changes,
     context::Context,
-    definition::Definition,
+    definition::{Age, Definition},
     dependencies::Dependencies,
     diagnostic::Diagnostic,
     endpoints::Protocol,
@@ -18,11 +21,10 @@ use crate::{
     ingresses::Ingresses,
     layout::Owned,
     live::UpstreamName,
-    object::ObjectName,
     options::Options,
     outcome::Outcome,
     secrets::Secrets,
-    slices::Slices,
+    services::Services,
     snapshot::Snapshot,
     stream::{self, Streams},
     upstream::{Edits, Upstreams},
@@ -55,38 +57,19 @@ pub struct Merger {
     context: Option<Context>,
     config_diagnostics: Vec<Diagnostic>,
     ingresses: Ingresses,
-    slices: Slices,
+    services: Services,
     secrets: Secrets,
     upstreams: Upstreams,
     hosts: Hosts,
-    canary_definitions: Vec<Arc<Definition>>,
+    /// Canaries by age.
+    canary_definitions: BTreeMap<Age, Arc<Definition>>,
     canaries: Canaries,
     backends: Backends,
     tcp: Streams,
     udp: Streams,
-    stream_snippets: Vec<Owned<Snippet>>,
+    /// Stream snippets by the age of their Ingresses.
+    stream_snippets: BTreeMap<Age, Owned<Snippet>>,
     dependencies: Dependencies,
-}
-
-/// What is different in a newer snapshot.
-struct Changes {
-    ingresses: Vec<ObjectName>,
-    last_good: Vec<ObjectName>,
-    services: Vec<ObjectName>,
-    endpoint_slices: Vec<ObjectName>,
-    secrets: Vec<ObjectName>,
-}
-
-impl Changes {
-    fn between(old: &Snapshot, new: &Snapshot) -> Self {
-        Self {
-            ingresses: changes::changed(&old.ingresses, &new.ingresses),
-            last_good: changes::changed(old.last_good.objects(), new.last_good.objects()),
-            services: changes::changed(&old.services, &new.services),
-            endpoint_slices: changes::changed(&old.endpoint_slices, &new.endpoint_slices),
-            secrets: changes::changed(&old.secrets, &new.secrets),
-        }
-    }
 }
 
 impl Merger {
@@ -94,13 +77,12 @@ impl Merger {
     #[must_use]
     pub fn merge(&mut self, snapshot: &Snapshot, options: &Options, now: Timestamp) -> Outcome {
         let context = self.renew(snapshot, options);
-        let changes = Changes::between(&self.snapshot, snapshot);
-        let edits = self
-            .ingresses
-            .update(changes.ingresses, changes.last_good, snapshot, &context);
+        let before = std::mem::replace(&mut self.snapshot, snapshot.clone());
+        let changes = Changes::between(&before, snapshot);
+        let edits = self.ingresses.update(&changes, snapshot, &context);
         self.note(&edits);
-        let regrouped = self.upstreams.update(&edits);
         self.secrets.update(&snapshot.secrets, &changes.secrets);
+        let regrouped = self.upstreams.update(&edits);
         let renamed = regrouped.renamed.iter();
         let causes = Causes {
             edits: &edits,
@@ -114,36 +96,24 @@ impl Merger {
             .update(&causes, &context, &self.upstreams, &mut self.secrets);
         let mut backends = regrouped.backends;
         backends.extend(self.aliased_backends(&rebuilt));
-        let old = &self.snapshot.endpoint_slices;
-        let mut services =
-            self.slices
-                .update(&changes.endpoint_slices, old, &snapshot.endpoint_slices);
-        services.extend(changes.services);
-        let of_services = services
-            .iter()
-            .flat_map(|name| self.upstreams.of_service(name));
-        backends.extend(of_services.cloned());
+        backends.extend(self.serving_backends(&changes, before.ingresses.is_empty()));
         if rebuilt.any || !edits.is_empty() {
             backends.extend(self.join_canaries(&context));
         }
-        self.backends.update(
-            backends,
-            Sources {
-                context: &context,
-                services: &snapshot.services,
-                slices: &self.slices,
-                hosts: &self.hosts,
-                upstreams: &self.upstreams,
-                canaries: &self.canaries,
-            },
-        );
-        let read = |protocol, old| stream::read(protocol, snapshot, &self.slices, &context, old);
+        let sources = Sources {
+            context: &context,
+            services: &self.services,
+            hosts: &self.hosts,
+            upstreams: &self.upstreams,
+            canaries: &self.canaries,
+        };
+        self.backends.update(backends, sources);
+        let read = |protocol, old| stream::read(protocol, snapshot, &self.services, &context, old);
         (self.tcp, self.udp) = (
             read(Protocol::Tcp, &self.tcp),
             read(Protocol::Udp, &self.udp),
         );
         self.depend(&context);
-        self.snapshot = snapshot.clone();
         let outcome = self.outcome(&context, now);
         self.context = Some(context);
         outcome
@@ -168,30 +138,39 @@ impl Merger {
 
     /// Keeps what is few among many: dependencies, canaries and stream snippets, the latter in order of age.
     fn note(&mut self, edits: &Edits) {
-        if edits.is_empty() {
-            return;
-        }
         for definition in &edits.removed {
             self.dependencies.remove(definition);
+            self.canary_definitions.remove(&definition.age);
+            self.stream_snippets.remove(&definition.age);
         }
         for definition in &edits.added {
             self.dependencies.add(definition);
+            if definition.settings.canary.is_some() {
+                let canary = Arc::clone(definition);
+                self.canary_definitions
+                    .insert(definition.age.clone(), canary);
+            }
+            if let Some(snippet) = &definition.settings.stream_snippet {
+                let snippet = Owned {
+                    ingress: definition.name.clone(),
+                    value: snippet.clone(),
+                };
+                self.stream_snippets.insert(definition.age.clone(), snippet);
+            }
         }
-        let definitions = self.ingresses.definitions();
-        let canaries = definitions.filter(|definition| definition.settings.canary.is_some());
-        self.canary_definitions = canaries.cloned().collect();
-        let definitions = self.ingresses.definitions();
-        let mut snippets: Vec<_> = definitions
-            .filter_map(|one| Some((&one.age, &one.name, one.settings.stream_snippet.as_ref()?)))
-            .collect();
-        snippets.sort();
-        self.stream_snippets = snippets
-            .into_iter()
-            .map(|(_, name, value)| Owned {
-                ingress: name.clone(),
-                value: value.clone(),
-            })
-            .collect();
+    }
+
+    /// The backends whose peers may be other ones.
+    fn serving_backends(&mut self, changes: &Changes<'_>, is_first: bool) -> Vec<UpstreamName> {
+        let services = self.services.update(changes);
+        if is_first {
+            // Every backend is a new one, and built in any case.
+            return Vec::new();
+        }
+        let backends = services
+            .iter()
+            .flat_map(|name| self.upstreams.of_service(name));
+        backends.cloned().collect()
     }
 
     /// The backends with affinity of hosts that have other aliases now: their cookie may be set for those too.
@@ -213,12 +192,8 @@ impl Merger {
     /// Finds the main backends of canaries; answers the backends that are concerned.
     fn join_canaries(&mut self, context: &Context) -> BTreeSet<UpstreamName> {
         let policy = context.options.conflict_policy;
-        let canaries = canary::merge(
-            &self.canary_definitions,
-            policy,
-            &self.hosts,
-            &self.upstreams,
-        );
+        let definitions = self.canary_definitions.values().collect();
+        let canaries = canary::merge(definitions, policy, &self.hosts, &self.upstreams);
         let changed = self.canaries.changed(&canaries);
         self.canaries = canaries;
         changed

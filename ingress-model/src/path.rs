@@ -1,8 +1,6 @@
 //! Paths: which may be served, who wins one, and in what order and form NGINX sees them.
 
-use std::{cmp::Reverse, sync::Arc};
-
-use hashbrown::HashMap;
+use std::{cmp::Reverse, collections::BTreeSet, sync::Arc};
 
 use crate::{
     definition::{Definition, PathField},
@@ -96,57 +94,54 @@ impl Entry<'_> {
 /// So no two locations have the same modifier and path, which NGINX would refuse as duplicates. Whoever loses an entry
 /// learns of it, unless the entry is the controller's own.
 pub(crate) fn locations(entries: Vec<Entry<'_>>, ledger: &mut Ledger<'_>) -> Vec<Location> {
-    let held = hold(entries, |entry| (entry.path, entry.path_type));
-    let regex = held.iter().any(|(entry, _)| entry.is_regex());
-    let mut held = collapse(held, regex);
-    held.sort_by_cached_key(|(entry, _)| order(entry));
-    for (entry, losers) in &held {
-        record(entry, losers, ledger);
+    let entries = entries.into_iter().enumerate();
+    let wanted = entries.map(|(rank, entry)| Held {
+        rank,
+        entry,
+        losers: Vec::new(),
+    });
+    let held = hold(wanted.collect(), |entry| (entry.path, entry.path_type));
+    let regex = held.iter().any(|held| held.entry.is_regex());
+    let mut held = hold(held, |entry| match entry.path_type {
+        _ if regex => (false, entry.path),
+        PathType::Exact => (true, entry.path),
+        PathType::Prefix => (false, without_slash(entry.path)),
+    });
+    held.sort_by(|a, b| order(&a.entry).cmp(&order(&b.entry)));
+    for held in &held {
+        record(&held.entry, &held.losers, ledger);
     }
     if regex {
-        held.iter()
-            .map(|(entry, _)| entry.location(Modifier::Regex, entry.path.to_owned()))
+        let entries = held.iter().map(|held| &held.entry);
+        entries
+            .map(|entry| entry.location(Modifier::Regex, entry.path.to_owned()))
             .collect()
     } else {
         plain(&held)
     }
 }
 
-/// An entry that holds its path, and those that lost it.
-type Held<'a> = (Entry<'a>, Vec<Entry<'a>>);
-
-/// Of the entries with one key the first holds.
-fn hold<'a, K: std::hash::Hash + Eq>(
-    entries: Vec<Entry<'a>>,
-    key: impl Fn(&Entry<'a>) -> K,
-) -> Vec<Held<'a>> {
-    let mut places: HashMap<K, usize> = HashMap::with_capacity(entries.len());
-    let mut held: Vec<Held<'a>> = Vec::with_capacity(entries.len());
-    for entry in entries {
-        let place = *places.entry(key(&entry)).or_insert(held.len());
-        match held.get_mut(place) {
-            Some((_, losers)) => losers.push(entry),
-            None => held.push((entry, Vec::new())),
-        }
-    }
-    held
+/// An entry that holds its path, its rank among all entries, and those that lost it.
+struct Held<'a> {
+    rank: usize,
+    entry: Entry<'a>,
+    losers: Vec<Entry<'a>>,
 }
 
-/// Of the held entries that would be one location of NGINX the first stays, and takes over the losers of the others.
-fn collapse(held: Vec<Held<'_>>, regex: bool) -> Vec<Held<'_>> {
-    let mut places: HashMap<(bool, &str), usize> = HashMap::with_capacity(held.len());
-    let mut kept: Vec<Held<'_>> = Vec::with_capacity(held.len());
-    for (entry, losers) in held {
-        let exact = entry.path_type == PathType::Exact && !regex;
-        let text = if regex || exact {
-            entry.path
-        } else {
-            without_slash(entry.path)
-        };
-        let place = *places.entry((exact, text)).or_insert(kept.len());
-        match kept.get_mut(place) {
-            Some((_, lost)) => lost.extend(std::iter::once(entry).chain(losers)),
-            None => kept.push((entry, losers)),
+/// Of the entries with one key the first holds, and takes over what the others held.
+fn hold<'a, K: Ord>(mut held: Vec<Held<'a>>, key: impl Fn(&Entry<'a>) -> K) -> Vec<Held<'a>> {
+    held.sort_by(|a, b| {
+        let keys = key(&a.entry).cmp(&key(&b.entry));
+        keys.then(a.rank.cmp(&b.rank))
+    });
+    let mut kept: Vec<Held<'a>> = Vec::with_capacity(held.len());
+    for next in held {
+        match kept.last_mut() {
+            Some(last) if key(&last.entry) == key(&next.entry) => {
+                last.losers.push(next.entry);
+                last.losers.extend(next.losers);
+            }
+            _ => kept.push(next),
         }
     }
     kept
@@ -193,20 +188,18 @@ fn is_defined(entry: &Entry<'_>) -> bool {
 
 /// Locations of a host without regular expressions.
 fn plain(held: &[Held<'_>]) -> Vec<Location> {
-    let exact: hashbrown::HashSet<&str> = held
-        .iter()
-        .filter(|(entry, _)| entry.path_type == PathType::Exact)
-        .map(|(entry, _)| entry.path)
-        .collect();
+    let entries = || held.iter().map(|held| &held.entry);
+    let exact = entries().filter(|entry| entry.path_type == PathType::Exact);
+    let exact: BTreeSet<&str> = exact.map(|entry| entry.path).collect();
     let mut locations = Vec::with_capacity(2 * held.len());
-    for (entry, _) in held {
+    for entry in entries() {
         let base = without_slash(entry.path);
         match entry.path_type {
             PathType::Exact => {
                 locations.push(entry.location(Modifier::Exact, entry.path.to_owned()));
             }
             PathType::Prefix => {
-                locations.push(entry.location(Modifier::Prefix, format!("{base}/")));
+                locations.push(entry.location(Modifier::Prefix, [base, "/"].concat()));
                 if !base.is_empty() && !exact.contains(base) {
                     locations.push(entry.location(Modifier::Exact, base.to_owned()));
                 }

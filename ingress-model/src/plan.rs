@@ -180,21 +180,21 @@ fn pairs<'a, K: Ord, V>(
     old: &'a BTreeMap<K, V>,
     new: &'a BTreeMap<K, V>,
 ) -> impl Iterator<Item = (&'a K, Pair<'a, V>)> {
-    let mut olds = old.iter().peekable();
-    let mut news = new.iter().peekable();
+    let mut left = old.iter().peekable();
+    let mut right = new.iter().peekable();
     std::iter::from_fn(move || {
-        let order = match (olds.peek(), news.peek()) {
+        let order = match (left.peek(), right.peek()) {
             (None, None) => return None,
             (Some(_), None) => Ordering::Less,
             (None, Some(_)) => Ordering::Greater,
             (Some((a, _)), Some((b, _))) => a.cmp(b),
         };
-        let older = olds.next_if(|_| order.is_le());
-        let newer = news.next_if(|_| order.is_ge());
-        let (key, _) = older.or(newer)?;
+        let old = left.next_if(|_| order.is_le());
+        let new = right.next_if(|_| order.is_ge());
+        let (key, _) = old.or(new)?;
         Some((
             key,
-            (older.map(|(_, value)| value), newer.map(|(_, value)| value)),
+            (old.map(|(_, value)| value), new.map(|(_, value)| value)),
         ))
     })
 }

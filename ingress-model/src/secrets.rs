@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::Secret;
 
 use crate::{
     certificate::{self, SecretError, ServerCertificate},
+    changes::Change,
     layout::Authority,
     object::{ObjectMap, ObjectName},
 };
@@ -23,12 +24,12 @@ pub(crate) struct Secrets {
 }
 
 impl Secrets {
-    /// Takes other Secrets, of which the named ones changed.
-    pub(crate) fn update(&mut self, objects: &ObjectMap<Secret>, changed: &[ObjectName]) {
+    /// Takes other Secrets, and forgets what was read from those that changed.
+    pub(crate) fn update(&mut self, objects: &ObjectMap<Secret>, changes: &[Change<'_, Secret>]) {
         self.objects = objects.clone();
-        for name in changed {
-            self.certificates.remove(name);
-            self.authorities.remove(name);
+        for change in changes {
+            self.certificates.remove(change.name);
+            self.authorities.remove(change.name);
         }
     }
 

@@ -142,7 +142,7 @@ fn locations(
             field: Some(path.field),
             service: Some(&path.backend.service),
             upstream: upstreams.name(definition, path.backend.index),
-            settings: &definition.settings.location,
+            settings: &definition.location,
         });
         match policy {
             ConflictPolicy::LastDefinitionWins => entries.extend(paths.rev()),
@@ -159,52 +159,52 @@ fn locations(
             upstream: UpstreamName::default_backend(),
             settings: &context.root_settings,
         });
-    } else {
-        entries.extend(root(claims, policy, upstreams, ledger));
+        return path::locations(entries, ledger);
     }
-    path::locations(entries, ledger)
+    let owner = root_owner(claims, policy);
+    entries.extend(owner.map(|owner| {
+        let settings = &owner.location;
+        default_entry(owner, owner.default_backend.as_ref(), settings, upstreams)
+    }));
+    let locations = path::locations(entries, ledger);
+    if let Some(owner) = owner {
+        record_root(claims, owner, ledger);
+    }
+    locations
 }
 
-/// The location `/` of a host, for the paths that nobody defines: with the annotations of one of its Ingresses and
-/// that Ingress's default backend, or with the controller's default backend.
+/// Whose annotations and default backend the location `/` of a host has when nobody defines it. Without a default
+/// backend it is the controller's.
 ///
-/// Under [`ConflictPolicy::OldestWins`] the Ingress is the host's oldest, whether it has a default backend or not.
+/// Under [`ConflictPolicy::OldestWins`] it is the host's oldest Ingress, whether that has a default backend or not.
 /// Under [`ConflictPolicy::LastDefinitionWins`] it is the last one that has one, else the last one.
-fn root<'a>(
-    claims: &'a [Claim],
-    policy: ConflictPolicy,
-    upstreams: &Upstreams,
-    ledger: &mut Ledger<'_>,
-) -> Option<Entry<'a>> {
-    let definitions = || claims.iter().map(|claim| claim.definition.as_ref());
-    let has_backend = |definition: &&Definition| definition.default_backend.is_some();
+fn root_owner(claims: &[Claim], policy: ConflictPolicy) -> Option<&Definition> {
+    let mut definitions = claims.iter().map(|claim| claim.definition.as_ref());
+    let first = definitions.clone().next()?;
     let oldest = policy == ConflictPolicy::OldestWins;
-    let owner = definitions()
-        .find(|definition| oldest || has_backend(definition))
-        .or_else(|| definitions().next())?;
+    let owner = definitions.find(|one| oldest || one.default_backend.is_some());
+    owner.or(Some(first))
+}
+
+fn record_root(claims: &[Claim], owner: &Definition, ledger: &mut Ledger<'_>) {
     let is_root = |claim: &Claim| {
         let rule = claim.rule();
         let mut paths = rule.iter().flat_map(|rule| &rule.paths);
         paths.any(|path| path.path == ROOT && path.path_type == PathType::Prefix)
     };
-    if !claims.iter().any(is_root) {
-        let losers = definitions().filter(has_backend);
-        let losers: Vec<_> = losers
-            .filter(|loser| loser.name != owner.name)
-            .map(|loser| (loser, Some("spec.defaultBackend".to_owned())))
-            .collect();
-        if has_backend(&owner) || !losers.is_empty() {
-            let reason = Reason::ServerSettingConflict;
-            ledger.decide(Subject::DefaultBackend, owner, losers, reason);
-        }
+    if claims.iter().any(is_root) {
+        return;
     }
-    let settings = &owner.settings.location;
-    Some(default_entry(
-        owner,
-        owner.default_backend.as_ref(),
-        settings,
-        upstreams,
-    ))
+    let losers: Vec<Loser<'_>> = claims
+        .iter()
+        .map(|claim| claim.definition.as_ref())
+        .filter(|loser| loser.default_backend.is_some() && loser.name != owner.name)
+        .map(|loser| (loser, Some("spec.defaultBackend".to_owned())))
+        .collect();
+    if owner.default_backend.is_some() || !losers.is_empty() {
+        let reason = Reason::ServerSettingConflict;
+        ledger.decide(Subject::DefaultBackend, owner, losers, reason);
+    }
 }
 
 fn default_entry<'a>(

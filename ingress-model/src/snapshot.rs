@@ -49,15 +49,28 @@ impl LastGood {
         &self.0
     }
 
-    pub(crate) fn insert(&mut self, name: &ObjectName, ingress: &Arc<Ingress>) {
-        let known = self.0.get(name);
-        if !known.is_some_and(|known| Arc::ptr_eq(known, ingress)) {
-            self.0.insert(name.clone(), Arc::clone(ingress));
+    /// Takes the versions that are served now; `None`: the Ingress is not.
+    pub(crate) fn update(&mut self, served: Vec<(ObjectName, Option<Arc<Ingress>>)>) {
+        if self.0.is_empty() {
+            let served = served.into_iter();
+            self.0 = served
+                .filter_map(|(name, ingress)| Some((name, ingress?)))
+                .collect();
+            return;
         }
-    }
-
-    pub(crate) fn remove(&mut self, name: &ObjectName) {
-        self.0.remove(name);
+        for (name, ingress) in served {
+            match ingress {
+                None => {
+                    self.0.remove(&name);
+                }
+                Some(ingress) => {
+                    let known = self.0.get(&name);
+                    if !known.is_some_and(|known| Arc::ptr_eq(known, &ingress)) {
+                        self.0.insert(name, ingress);
+                    }
+                }
+            }
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
     layout::StreamServer,
     live::{Backend, PortRef, UpstreamName},
     object::{ObjectKind, ObjectName, ObjectRef},
-    slices::Slices,
+    services::Services,
     snapshot::Snapshot,
 };
 
@@ -44,7 +44,7 @@ struct Entry {
 pub(crate) fn read(
     protocol: Protocol,
     snapshot: &Snapshot,
-    slices: &Slices,
+    services: &Services,
     context: &Context,
     old: &Streams,
 ) -> Streams {
@@ -96,13 +96,14 @@ pub(crate) fn read(
             zone: context.zone.as_deref(),
             service_upstream: false,
         };
-        match snapshot.services.get(&entry.service) {
+        let served = services.get(&entry.service);
+        match served.and_then(|served| Some((served.service.as_ref()?, &served.slices))) {
             None => {
                 let fault = format!("Service {} does not exist", entry.service);
                 report(Reason::MissingService, fault);
             }
-            Some(service) => {
-                let peers = endpoints::find(service, slices.of(&entry.service), query);
+            Some((service, slices)) => {
+                let peers = endpoints::find(service, slices, query);
                 if let Some((reason, fault)) = peers.fault {
                     report(reason, format!("Service {}: {fault}", entry.service));
                 }

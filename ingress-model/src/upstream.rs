@@ -15,6 +15,9 @@ use crate::{
     object::ObjectName,
 };
 
+/// Parts a base from what tells its groups apart. It does not occur in names of objects.
+const SUFFIX: char = '@';
+
 /// Definitions that came and went. A changed one is in both.
 #[derive(Debug, Default)]
 pub(crate) struct Edits {
@@ -72,16 +75,19 @@ pub(crate) struct Group {
     pub(crate) users: Vec<User>,
 }
 
+/// The uses that would give a backend one name, and their groups.
+#[derive(Debug, Default)]
+struct Base {
+    users: Vec<User>,
+    groups: Vec<(UpstreamName, Group)>,
+}
+
 /// All groups, and the name that each use got.
 #[derive(Debug, Default)]
 pub(crate) struct Upstreams {
-    /// The uses that would give a backend the same name.
-    bases: HashMap<UpstreamName, Vec<User>>,
-    /// The groups of a base.
-    by_base: HashMap<UpstreamName, Vec<UpstreamName>>,
-    groups: HashMap<UpstreamName, Group>,
+    bases: HashMap<UpstreamName, Base>,
     /// The bases that concern a Service.
-    by_service: HashMap<ObjectName, BTreeSet<UpstreamName>>,
+    by_service: HashMap<ObjectName, Vec<UpstreamName>>,
     /// Names by Ingress, as its [`Definition::uses`].
     names: HashMap<ObjectName, Vec<UpstreamName>>,
 }
@@ -90,7 +96,7 @@ pub(crate) struct Upstreams {
 #[derive(Debug, Default)]
 pub(crate) struct Regrouped {
     /// Backends to be built again, or taken away.
-    pub(crate) backends: BTreeSet<UpstreamName>,
+    pub(crate) backends: HashSet<UpstreamName>,
     /// Ingresses of which a backend has another name now.
     pub(crate) renamed: BTreeSet<ObjectName>,
 }
@@ -105,7 +111,11 @@ impl Upstreams {
 
     /// The uses that share a backend.
     pub(crate) fn group(&self, name: &UpstreamName) -> Option<&Group> {
-        self.groups.get(name)
+        let text = name.as_str();
+        let base = text.split_once(SUFFIX).map_or(text, |(base, _)| base);
+        let groups = self.bases.get(base).map(|base| &base.groups);
+        let mut groups = groups.into_iter().flatten();
+        groups.find_map(|(known, group)| (known == name).then_some(group))
     }
 
     /// The backends of a Service.
@@ -114,61 +124,76 @@ impl Upstreams {
         service: &ObjectName,
     ) -> impl Iterator<Item = &'a UpstreamName> {
         let bases = self.by_service.get(service).into_iter().flatten();
-        bases.filter_map(|base| self.by_base.get(base)).flatten()
+        let bases = bases.filter_map(|base| self.bases.get(base));
+        bases.flat_map(|base| base.groups.iter().map(|(name, _)| name))
     }
 
     /// Takes edits, and groups again what they concern.
     pub(crate) fn update(&mut self, edits: &Edits) -> Regrouped {
-        let mut touched = self.remove(edits);
-        for definition in &edits.added {
-            let names = vec![UpstreamName::default_backend(); definition.uses.len()];
-            self.names.insert(definition.name.clone(), names);
-            for (index, used) in definition.uses.iter().enumerate() {
-                let user = User {
-                    definition: Arc::clone(definition),
-                    index,
-                };
-                self.bases.entry_ref(&used.base).or_default().push(user);
-                let bases = self.by_service.entry_ref(&used.service).or_default();
-                bases.insert(used.base.clone());
-                touched.insert(used.base.clone());
+        let removed = edits.removed_names();
+        let mut touched: HashSet<&UpstreamName> = HashSet::new();
+        for used in edits.removed.iter().flat_map(|definition| &definition.uses) {
+            if touched.insert(&used.base)
+                && let Some(base) = self.bases.get_mut(&used.base)
+            {
+                base.users
+                    .retain(|user| !removed.contains(&user.definition.name));
             }
         }
-        let added: HashSet<_> = edits.added.iter().map(|added| &added.name).collect();
-        let mut regrouped = Regrouped::default();
-        for base in touched {
-            self.regroup(&base, &mut regrouped);
+        for definition in &edits.removed {
+            self.names.remove(&definition.name);
+            for used in &definition.uses {
+                self.forget_service(used);
+            }
         }
-        regrouped.renamed.retain(|name| !added.contains(name));
+        for definition in &edits.added {
+            self.add(definition);
+            touched.extend(definition.uses.iter().map(|used| &used.base));
+        }
+        let mut regrouped = Regrouped::default();
+        for base in touched.into_iter().collect::<Vec<_>>() {
+            self.regroup(base, &mut regrouped);
+        }
+        for definition in &edits.added {
+            regrouped.renamed.remove(&definition.name);
+        }
         regrouped
     }
 
-    fn remove(&mut self, edits: &Edits) -> BTreeSet<UpstreamName> {
-        let removed = edits.removed_names();
-        let gone = || edits.removed.iter().flat_map(|definition| &definition.uses);
-        let touched: BTreeSet<_> = gone().map(|used| used.base.clone()).collect();
-        for base in &touched {
-            if let Some(users) = self.bases.get_mut(base) {
-                users.retain(|user| !removed.contains(&user.definition.name));
+    fn add(&mut self, definition: &Arc<Definition>) {
+        // Each use is named when its base is grouped.
+        let names = definition.uses.iter().map(|used| used.base.clone());
+        self.names.insert(definition.name.clone(), names.collect());
+        for (index, used) in definition.uses.iter().enumerate() {
+            let user = User {
+                definition: Arc::clone(definition),
+                index,
+            };
+            self.bases
+                .entry_ref(&used.base)
+                .or_default()
+                .users
+                .push(user);
+            let bases = self.by_service.entry_ref(&used.service).or_default();
+            if !bases.contains(&used.base) {
+                bases.push(used.base.clone());
             }
         }
-        for used in gone() {
-            let users = self.bases.get(&used.base).into_iter().flatten();
-            let mut targets = users.filter_map(User::target);
-            if targets.any(|target| target.service == used.service) {
-                continue;
-            }
-            if let Some(bases) = self.by_service.get_mut(&used.service) {
-                bases.remove(&used.base);
-                if bases.is_empty() {
-                    self.by_service.remove(&used.service);
-                }
+    }
+
+    /// A base concerns a Service as long as a use does.
+    fn forget_service(&mut self, used: &ServiceUse) {
+        let users = self.bases.get(&used.base).map(|base| &base.users);
+        let mut targets = users.into_iter().flatten().filter_map(User::target);
+        if targets.any(|target| target.service == used.service) {
+            return;
+        }
+        if let Some(bases) = self.by_service.get_mut(&used.service) {
+            bases.retain(|base| *base != used.base);
+            if bases.is_empty() {
+                self.by_service.remove(&used.service);
             }
         }
-        for name in removed {
-            self.names.remove(name);
-        }
-        touched
     }
 
     /// Groups the uses of one base: those of one Service's port with the same balancing settings share a backend, for
@@ -177,25 +202,26 @@ impl Upstreams {
     /// The group with the oldest use is called `<namespace>-<service>-<port>`, main backends coming before canaries;
     /// the others have `@` and the Ingress of their oldest use behind that. Whatever one Ingress does, the backends of
     /// older ones keep their names.
-    fn regroup(&mut self, base: &UpstreamName, regrouped: &mut Regrouped) {
-        for name in self.by_base.remove(base).into_iter().flatten() {
-            self.groups.remove(&name);
-            regrouped.backends.insert(name);
-        }
-        let Some(users) = self.bases.get_mut(base).filter(|users| !users.is_empty()) else {
-            self.bases.remove(base);
+    fn regroup(&mut self, name: &UpstreamName, regrouped: &mut Regrouped) {
+        let Some(base) = self.bases.get_mut(name) else {
             return;
         };
-        users.sort_by(|a, b| {
+        regrouped
+            .backends
+            .extend(base.groups.drain(..).map(|(name, _)| name));
+        if base.users.is_empty() {
+            self.bases.remove(name);
+            return;
+        }
+        base.users.sort_by(|a, b| {
             let canary = a.is_canary().cmp(&b.is_canary());
             canary
                 .then_with(|| a.definition.age.cmp(&b.definition.age))
                 .then(a.index.cmp(&b.index))
         });
-        let mut names: HashSet<UpstreamName> = HashSet::new();
-        let mut order = Vec::new();
-        for group in grouped(users) {
-            let name = unused_name(base, &group, &names);
+        let mut used = HashSet::new();
+        for group in grouped(&base.users) {
+            let name = unused_name(name, &group, &used);
             for user in &group.users {
                 let known = self.names.get_mut(&user.definition.name);
                 let known = known.and_then(|names| names.get_mut(user.index));
@@ -205,11 +231,9 @@ impl Upstreams {
                 }
             }
             regrouped.backends.insert(name.clone());
-            names.insert(name.clone());
-            order.push(name.clone());
-            self.groups.insert(name, group);
+            used.insert(name.clone());
+            base.groups.push((name, group));
         }
-        self.by_base.insert(base.clone(), order);
     }
 }
 
@@ -241,11 +265,11 @@ fn unused_name(base: &UpstreamName, group: &Group, used: &HashSet<UpstreamName>)
     }
     let owner = group.users.first();
     let owner = owner.map_or_else(String::new, |user| user.definition.name.to_string());
-    let mut name = UpstreamName::new(&format!("{base}@{owner}"));
+    let mut name = UpstreamName::new(&format!("{base}{SUFFIX}{owner}"));
     let mut count = 1;
     while used.contains(&name) {
         count += 1;
-        name = UpstreamName::new(&format!("{base}@{owner}#{count}"));
+        name = UpstreamName::new(&format!("{base}{SUFFIX}{owner}#{count}"));
     }
     name
 }
