@@ -2,7 +2,7 @@
 
 use std::{fs, net::IpAddr, path::Path, sync::Arc, thread};
 
-use nginx_render::{Environment, Metrics, Ports};
+use nginx_render::{Environment, Metrics, Ports, User};
 use rustix::process::{Resource, geteuid, getrlimit};
 
 use crate::{args::Args, metrics};
@@ -87,13 +87,17 @@ fn resolvers(text: &str) -> Vec<IpAddr> {
 }
 
 /// The user that workers run as. Only root can choose.
-fn user(root: bool, passwd: &str) -> Option<String> {
+fn user(root: bool, passwd: &str) -> Option<User> {
     let known = |user: &&&str| {
         passwd
             .lines()
             .any(|line| line.split(':').next() == Some(**user))
     };
-    root.then(|| USERS.iter().find(known).map(|user| (*user).to_owned()))?
+    let name = root.then(|| USERS.iter().find(known))??;
+    // Where there is nothing better than nobody, its group has another name (Debian).
+    let group = (*name == "nobody").then(|| "nogroup".to_owned());
+    let name = (*name).to_owned();
+    Some(User { name, group })
 }
 
 #[cfg(test)]
@@ -124,7 +128,10 @@ mod tests {
     #[test]
     fn root_gives_workers_to_somebody_else() {
         let passwd = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:\nnginx:x:33:\n";
-        assert_eq!(user(true, passwd).as_deref(), Some("nginx"));
+        assert_eq!(
+            user(true, passwd).map(|user| user.name).as_deref(),
+            Some("nginx")
+        );
         assert_eq!(user(false, passwd), None);
         assert_eq!(user(true, "root:x:0\n"), None);
     }
