@@ -27,9 +27,9 @@ mod tests {
         #[error("end")]
         End,
         #[error("middle")]
-        Middle(#[source] Box<Link>),
+        Middle(#[source] Box<Self>),
         #[error("repeats: {0}")]
-        Repeats(#[source] Box<Link>),
+        Repeats(#[source] Box<Self>),
     }
 
     #[test]

@@ -90,7 +90,7 @@ async fn config(args: &KubernetesArgs) -> Result<Config, ClusterError> {
                 Ok(()) => config.root_cert_file = Some(file.clone()),
                 // As ingress-nginx does: the system's authorities may do as well.
                 Err(error) => {
-                    error!(file = %file.display(), %error, "cannot use --certificate-authority")
+                    error!(file = %file.display(), %error, "cannot use --certificate-authority");
                 }
             }
         }

@@ -151,6 +151,10 @@ impl DataPlane {
         let State::Running { start, .. } = *self.process.state().borrow() else {
             return Ok(None);
         };
+        if teller.start.is_none() && self.loaded().is_none() {
+            // It is starting for the first time; who starts it tells it when it answers.
+            return Ok(None);
+        }
         if teller.start != Some(start) {
             self.acquaint(&mut teller, start).await?;
         }
@@ -231,4 +235,147 @@ fn both(newer: Live, older: &Live) -> Live {
     fill(&mut live.tcp, &older.tcp);
     fill(&mut live.udp, &older.udp);
     live
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use ingress_model::{
+        Backend, Model,
+        layout::StreamServer,
+        live::{Endpoint as Peer, UpstreamName},
+    };
+    use lua_sync_client::{Endpoint, LuaSyncClient, Settings};
+
+    use super::*;
+    use crate::quarantine::Level;
+
+    fn plane() -> DataPlane {
+        let client = LuaSyncClient::new(Endpoint::Unix("/none".into()), Settings::default());
+        DataPlane::new(
+            Arc::new(Process::new(Path::new("/bin/false"), Path::new("/none"))),
+            Arc::new(Quarantine::default()),
+            Synchronizer::new(client),
+            StreamFiles::none(),
+        )
+    }
+
+    /// A configuration with these ports in its files, and these backends with their ports.
+    fn outcome(ports: &[u16], backends: &[(&str, u16)]) -> Arc<Outcome> {
+        let mut model = Model::default();
+        for port in ports {
+            let server = StreamServer {
+                upstream: UpstreamName::new("tcp"),
+                proxy_protocol_in: false,
+                proxy_protocol_out: false,
+            };
+            model.layout.tcp.insert(*port, server);
+        }
+        for (name, port) in backends {
+            let mut backend = Backend::new(UpstreamName::new(name));
+            backend.endpoints = vec![Peer {
+                address: "10.0.0.1".into(),
+                port: *port,
+            }];
+            model
+                .live
+                .backends
+                .insert(backend.name.clone(), Arc::new(backend));
+        }
+        Arc::new(Outcome {
+            model,
+            ..Outcome::default()
+        })
+    }
+
+    fn files(outcome: &Arc<Outcome>) -> Files {
+        Files {
+            outcome: Arc::clone(outcome),
+            without: Levels::new(),
+            checksum: "1".into(),
+        }
+    }
+
+    fn told(plane: &DataPlane) -> Vec<(String, u16)> {
+        let live = plane.live().unwrap();
+        let backends = live.backends.iter();
+        backends
+            .map(|(name, backend)| (name.to_string(), backend.endpoints[0].port))
+            .collect()
+    }
+
+    fn pairs(pairs: &[(&str, u16)]) -> Vec<(String, u16)> {
+        pairs
+            .iter()
+            .map(|(name, port)| ((*name).to_owned(), *port))
+            .collect()
+    }
+
+    #[test]
+    fn files_are_behind_until_they_are_loaded() {
+        let plane = plane();
+        assert!(!plane.is_behind(), "nothing is wanted");
+        let first = outcome(&[1], &[]);
+        plane.want(Arc::clone(&first));
+        assert!(plane.is_behind());
+        plane.set_written(files(&first));
+        assert!(plane.is_behind(), "a file on the disk is not in force");
+        plane.set_loaded(Some(files(&first)));
+        assert!(!plane.is_behind());
+        plane.want(outcome(&[1], &[("a", 1)]));
+        assert!(!plane.is_behind(), "backends are in no file");
+        plane.want(outcome(&[2], &[]));
+        assert!(plane.is_behind());
+    }
+
+    #[test]
+    fn files_without_an_ingress_are_behind_when_it_comes_back() {
+        let plane = plane();
+        let wanted = outcome(&[1], &[]);
+        plane.want(Arc::clone(&wanted));
+        let without = Levels::from([(ingress_model::ObjectName::new("a", "b"), Level::Denied)]);
+        plane.set_loaded(Some(Files {
+            without,
+            ..files(&wanted)
+        }));
+        assert!(plane.is_behind());
+    }
+
+    #[test]
+    fn old_and_new_servers_find_what_they_need_while_files_change() {
+        let plane = plane();
+        let old = outcome(&[1], &[("both", 1), ("old", 1)]);
+        plane.want(Arc::clone(&old));
+        plane.set_loaded(Some(files(&old)));
+        assert_eq!(told(&plane), pairs(&[("both", 1), ("old", 1)]));
+
+        let new = outcome(&[2], &[("both", 2), ("new", 2)]);
+        plane.want(Arc::clone(&new));
+        assert_eq!(told(&plane), pairs(&[("both", 2), ("new", 2), ("old", 1)]));
+        plane.set_written(files(&new));
+        assert_eq!(told(&plane), pairs(&[("both", 2), ("new", 2), ("old", 1)]));
+        plane.set_loaded(Some(files(&new)));
+        assert_eq!(told(&plane), pairs(&[("both", 2), ("new", 2)]));
+    }
+
+    #[test]
+    fn what_is_in_no_file_goes_at_once() {
+        let plane = plane();
+        let first = outcome(&[1], &[("a", 1), ("b", 1)]);
+        plane.set_loaded(Some(files(&first)));
+        plane.want(outcome(&[1], &[("a", 2)]));
+        assert_eq!(told(&plane), pairs(&[("a", 2)]));
+        // Files that change later start from there.
+        plane.want(outcome(&[2], &[]));
+        assert_eq!(told(&plane), pairs(&[("a", 2)]));
+    }
+
+    #[tokio::test]
+    async fn an_nginx_that_does_not_run_is_not_told() {
+        let plane = plane();
+        plane.want(outcome(&[1], &[("a", 1)]));
+        assert!(plane.tell().await.unwrap().is_none());
+        assert!(!plane.is_astray().await.unwrap());
+    }
 }

@@ -1,4 +1,33 @@
-//! The controller.
+//! The controller: keeps an NGINX doing what the Ingresses of a cluster, or of a directory of manifests, say.
+//!
+//! This crate finds out, starts, writes and tells; what Ingresses mean is in `ingress-model`, what NGINX's files look
+//! like in `nginx-render`, and how a running NGINX is told of endpoints in `lua-sync-client`.
+//!
+//! ```text
+//!  API server ──[watch]────▶┐
+//!                           ├▶ [store] ──▶ [sync]: merge ──▶ [dataplane]: wanted ──tell──▶ Lua side, [stream_files]
+//!  directory ──[manifests]─▶┘                                     │  ▲
+//!                                                          behind │  │ written, loaded
+//!                                                                 ▼  │
+//!                            [quarantine] ◀── refused ── [load]: render, test, put in place, reload, confirm ──▶ [nginx]
+//! ```
+//!
+//! [`Args`] holds the flags, and `Args::run` puts the parts together: from there one can walk to every line that writes
+//! a file. Endpoints and certificates go the short way, at once; files go the long way, as often as
+//! `--sync-rate-limit` allows. The two ways have queues of their own, so that neither waits for the other.
+//!
+//! Nothing here ends the controller once it runs: what fails is logged, tried again, and until then the last good
+//! configuration serves. Errors that keep it from starting are [`Error`]s.
+//!
+//! [watch]: crate::watch
+//! [store]: crate::store
+//! [sync]: crate::sync
+//! [dataplane]: crate::dataplane
+//! [stream_files]: crate::stream_files
+//! [manifests]: crate::manifests
+//! [quarantine]: crate::quarantine
+//! [load]: crate::load
+//! [nginx]: crate::nginx
 
 pub mod args;
 pub mod certificate;

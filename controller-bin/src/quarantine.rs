@@ -200,3 +200,141 @@ fn take_out(server: &mut Server, name: &ObjectName, level: Level) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ingress_model::{Options, merge};
+    use jiff::Timestamp;
+    use serde_json::json;
+
+    use super::*;
+
+    fn ingress(name: &str, host: &str, paths: &[&str]) -> Arc<Ingress> {
+        let paths: Vec<_> = paths
+            .iter()
+            .map(|path| {
+                let backend = json!({"service": {"name": "app", "port": {"number": 80}}});
+                json!({"path": path, "pathType": "Prefix", "backend": backend})
+            })
+            .collect();
+        let ingress = json!({
+            "metadata": {"namespace": "shop", "name": name, "uid": name},
+            "spec": {"rules": [{"host": host, "http": {"paths": paths}}]},
+        });
+        Arc::new(serde_json::from_value(ingress).unwrap())
+    }
+
+    fn snapshot(ingresses: &[&Arc<Ingress>]) -> Snapshot {
+        let mut snapshot = Snapshot::default();
+        for ingress in ingresses {
+            let name = ingress.object_name().unwrap();
+            snapshot.ingresses.insert(name, Arc::clone(ingress));
+        }
+        snapshot
+    }
+
+    fn layout(ingresses: &[&Arc<Ingress>]) -> Layout {
+        let options = Options {
+            watch_ingress_without_class: true,
+            ..Options::default()
+        };
+        merge(&snapshot(ingresses), &options, Timestamp::UNIX_EPOCH)
+            .model
+            .layout
+    }
+
+    /// Paths of a host, and whether they are denied.
+    fn paths(layout: &Layout, host: &str) -> Vec<(String, bool)> {
+        let server = layout
+            .servers
+            .iter()
+            .find(|(name, _)| name.as_str() == host)
+            .unwrap()
+            .1;
+        let locations = server.locations.iter();
+        locations
+            .map(|location| (location.path.clone(), location.settings.denied.is_some()))
+            .collect()
+    }
+
+    fn name(name: &str) -> ObjectName {
+        ObjectName::new("shop", name)
+    }
+
+    #[test]
+    fn only_its_own_paths_are_taken_out() {
+        let (good, bad) = (
+            ingress("good", "a.test", &["/good"]),
+            ingress("bad", "a.test", &["/bad"]),
+        );
+        let whole = layout(&[&good, &bad]);
+        let denied = without(&whole, &Levels::from([(name("bad"), Level::Denied)]));
+        let removed = without(&whole, &Levels::from([(name("bad"), Level::Removed)]));
+        let of = |layout: &Layout, path: &str| -> Vec<bool> {
+            let paths = paths(layout, "a.test").into_iter();
+            paths
+                .filter(|(at, _)| at.starts_with(path))
+                .map(|(_, denied)| denied)
+                .collect()
+        };
+        assert!(of(&whole, "/bad").iter().all(|denied| !denied));
+        assert!(
+            !of(&denied, "/bad").is_empty() && of(&denied, "/bad").iter().all(|denied| *denied)
+        );
+        assert!(of(&removed, "/bad").is_empty());
+        for layout in [&denied, &removed] {
+            assert_eq!(of(layout, "/good"), of(&whole, "/good"));
+        }
+        assert_eq!(without(&whole, &Levels::new()), whole);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_is_taken_out_step_by_step() {
+        let quarantine = Quarantine::default();
+        let bad = ingress("bad", "a.test", &["/"]);
+        assert_eq!(quarantine.isolate(&bad, "why"), Some(Level::Denied));
+        assert_eq!(quarantine.reason(&name("bad")).as_deref(), Some("why"));
+        assert_eq!(quarantine.isolate(&bad, "why"), Some(Level::Removed));
+        assert_eq!(quarantine.isolate(&bad, "why"), None);
+        assert_eq!(
+            quarantine.levels(),
+            Levels::from([(name("bad"), Level::Removed)])
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_comes_back_when_it_changes_or_goes() {
+        let quarantine = Quarantine::default();
+        let bad = ingress("bad", "a.test", &["/"]);
+        quarantine.isolate(&bad, "why");
+        let mut touched = Ingress::clone(&bad);
+        touched.metadata.resource_version = Some("2".into());
+        quarantine.review(&snapshot(&[&Arc::new(touched)]));
+        assert_eq!(
+            quarantine.levels().len(),
+            1,
+            "nothing that rules see has changed"
+        );
+        quarantine.review(&snapshot(&[&ingress("bad", "b.test", &["/"])]));
+        assert!(quarantine.levels().is_empty());
+        quarantine.isolate(&bad, "why");
+        quarantine.review(&Snapshot::default());
+        assert!(quarantine.levels().is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_is_given_another_try_less_and_less_often() {
+        let quarantine = Quarantine::default();
+        let bad = ingress("bad", "a.test", &["/"]);
+        let present = snapshot(&[&bad]);
+        for wait in [FIRST_WAIT, FIRST_WAIT * 2, FIRST_WAIT * 4] {
+            assert_eq!(quarantine.isolate(&bad, "why"), Some(Level::Denied));
+            tokio::time::advance(wait.saturating_sub(Duration::from_secs(1))).await;
+            quarantine.review(&present);
+            assert_eq!(quarantine.levels().len(), 1, "{wait:?}");
+            tokio::time::advance(Duration::from_secs(1)).await;
+            quarantine.review(&present);
+            assert!(quarantine.levels().is_empty(), "{wait:?}");
+        }
+    }
+}

@@ -293,7 +293,7 @@ mod tests {
         serde_json::from_value(value).unwrap()
     }
 
-    fn ingress(host: &str, extra: Value) -> Ingress {
+    fn ingress(host: &str, extra: &Value) -> Ingress {
         let mut value = json!({
             "apiVersion": "networking.k8s.io/v1", "kind": "Ingress",
             "metadata": {"namespace": "shop", "name": "cart", "resourceVersion": "1"},
@@ -317,27 +317,27 @@ mod tests {
         let store = store();
         let apply = |object: Ingress| told(store.apply(object));
         assert_eq!(
-            apply(ingress("a.test", json!({}))).unwrap(),
+            apply(ingress("a.test", &json!({}))).unwrap(),
             "Ingress shop/cart added"
         );
-        assert_eq!(apply(ingress("a.test", json!({}))), None);
+        assert_eq!(apply(ingress("a.test", &json!({}))), None);
         let invisible = json!({"metadata": {
             "resourceVersion": "2",
             "generation": 7,
             "managedFields": [{"manager": "x"}],
             "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}"},
         }});
-        assert_eq!(apply(ingress("a.test", invisible)), None);
+        assert_eq!(apply(ingress("a.test", &invisible)), None);
         let annotated = json!({"metadata": {"annotations": {"a": "b"}}});
         assert_eq!(
-            apply(ingress("a.test", annotated.clone())).unwrap(),
+            apply(ingress("a.test", &annotated)).unwrap(),
             "Ingress shop/cart changed"
         );
-        let mut with_status = ingress("a.test", annotated);
+        let mut with_status = ingress("a.test", &annotated);
         with_status.status = Some(k8s_openapi::api::networking::v1::IngressStatus::default());
         assert_eq!(apply(with_status), None);
         assert_eq!(
-            apply(ingress("b.test", json!({}))).unwrap(),
+            apply(ingress("b.test", &json!({}))).unwrap(),
             "Ingress shop/cart changed"
         );
         let name = ObjectName::new("shop", "cart");
@@ -351,10 +351,10 @@ mod tests {
     #[test]
     fn what_does_not_matter_is_kept_up_to_date_all_the_same() {
         let store = store();
-        store.apply(ingress("a.test", json!({})));
+        store.apply(ingress("a.test", &json!({})));
         store.apply(ingress(
             "a.test",
-            json!({"metadata": {"resourceVersion": "9"}}),
+            &json!({"metadata": {"resourceVersion": "9"}}),
         ));
         let snapshot = store.snapshot();
         let (_, kept) = snapshot.ingresses.iter().next().unwrap();
@@ -487,8 +487,8 @@ mod tests {
     fn changes_are_handed_out_once_the_last_of_each_object() {
         let store = store();
         let mut changed = store.subscribe();
-        store.apply(ingress("a.test", json!({})));
-        store.apply(ingress("b.test", json!({})));
+        store.apply(ingress("a.test", &json!({})));
+        store.apply(ingress("b.test", &json!({})));
         assert!(changed.has_changed().unwrap());
         let (snapshot, changes) = store.take();
         assert_eq!(snapshot.ingresses.len(), 1);
@@ -501,7 +501,7 @@ mod tests {
         );
         assert!(store.take().1.is_empty());
         changed.mark_unchanged();
-        store.apply(ingress("b.test", json!({})));
+        store.apply(ingress("b.test", &json!({})));
         assert!(!changed.has_changed().unwrap());
     }
 }

@@ -1,7 +1,5 @@
 //! The controller as users run it on a directory of manifests, with a real NGINX and real requests.
 
-#![expect(clippy::unwrap_used, reason = "a failure here fails the test")]
-
 mod site;
 
 use std::fs;

@@ -88,7 +88,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
             .find(|c: char| c.is_ascii_digit() || c == '.')
             .unwrap_or(after.len());
         let (unit, next) = after.split_at(unit_end);
-        let number: f64 = number.parse().map_err(|_| refused())?;
+        let number: f64 = number.parse().ok().ok_or_else(refused)?;
         let seconds = match unit {
             "h" => 3600.0,
             "m" => 60.0,
@@ -98,7 +98,9 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
             "ns" => 1e-9,
             _ => return Err(refused()),
         };
-        let part = Duration::try_from_secs_f64(number * seconds).map_err(|_| refused())?;
+        let part = Duration::try_from_secs_f64(number * seconds)
+            .ok()
+            .ok_or_else(refused)?;
         total = total.checked_add(part).ok_or_else(refused)?;
         rest = next;
     }

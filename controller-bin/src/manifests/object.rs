@@ -20,6 +20,7 @@ use crate::{
 macro_rules! kinds {
     ($($kind:ident $api_version:literal,)+) => {
         /// An object of a manifest.
+        #[expect(clippy::large_enum_variant, reason = "it lives behind a shared pointer")]
         #[derive(Clone, Debug, PartialEq)]
         pub(super) enum Object {
             $($kind($kind),)+

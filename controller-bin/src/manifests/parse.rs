@@ -141,13 +141,11 @@ impl Document<'_> {
                 .zip(list.items)
                 .try_for_each(|(number, item)| self.item(&header, kind, number, item, content));
         }
-        match format.object(&header, self.text) {
-            Some(object) => self.keep(object.map_err(explain)?, content),
-            None => {
-                content.ignored.push((header.api_version, header.kind));
-                Ok(())
-            }
+        if let Some(object) = format.object(&header, self.text) {
+            return self.keep(object.map_err(explain)?, content);
         }
+        content.ignored.push((header.api_version, header.kind));
+        Ok(())
     }
 
     /// Reads an item of a list; items of `IngressList` and the like need not name their kind.
@@ -218,13 +216,9 @@ impl Format for Yaml {
     fn object(&self, header: &Header, text: &str) -> Option<Result<Object, Self::Error>> {
         let mut unknown = false;
         let read = serde_saphyr::with_deserializer_from_str(text, |from| {
-            match Object::read(&header.api_version, &header.kind, from) {
-                Some(read) => read.map(Some),
-                None => {
-                    unknown = true;
-                    Ok(None)
-                }
-            }
+            let read = Object::read(&header.api_version, &header.kind, from);
+            unknown = read.is_none();
+            read.transpose()
         });
         if unknown { None } else { read.transpose() }
     }

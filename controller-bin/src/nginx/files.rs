@@ -51,7 +51,7 @@ pub fn write(path: &Path, content: &[u8], access: Access) -> Result<bool, WriteE
     if holds(path, content, access) {
         return Ok(false);
     }
-    let directory = path.parent().unwrap_or(Path::new("/"));
+    let directory = path.parent().unwrap_or_else(|| Path::new("/"));
     fs::create_dir_all(directory).map_err(failed("create the directory", directory))?;
     let unfinished = unfinished(path);
     write_durably(&unfinished, content, access).map_err(failed("write", &unfinished))?;

@@ -303,6 +303,7 @@ impl Supervisor {
     async fn attend(&mut self, mut child: Child, pid: u32) -> End {
         let mut asked = false;
         let mut kill_at = None;
+        let mut open = true;
         loop {
             let kill = async {
                 match kill_at {
@@ -318,7 +319,7 @@ impl Supervisor {
                     kill_at = None;
                     end_group(pid, Signal::KILL);
                 }
-                order = self.orders.recv() => match order {
+                order = self.orders.recv(), if open => match order {
                     Some(Order::Reload) => signal(pid, Signal::HUP),
                     Some(Order::Quit) => {
                         asked = true;
@@ -328,11 +329,8 @@ impl Supervisor {
                     Some(Order::Terminate) | None => {
                         asked = true;
                         signal(pid, Signal::TERM);
-                        kill_at.get_or_insert(Instant::now() + END_AT_ONCE);
-                        if order.is_none() {
-                            let _status = child.wait().await;
-                            return End::Asked;
-                        }
+                        kill_at = kill_at.or_else(|| Some(Instant::now() + END_AT_ONCE));
+                        open = order.is_some();
                     }
                 },
             }

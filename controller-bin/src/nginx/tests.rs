@@ -63,10 +63,9 @@ impl Site {
 
     fn text(&self, checksum: &str) -> String {
         let (here, port) = (self.directory.path().display(), self.port);
-        let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-            .iter()
-            .map(|module| format!("{module}_temp_path {here}/{module};\n"))
-            .collect();
+        let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+            .map(|module| format!("{module}_temp_path {here}/{module};"))
+            .join("\n");
         let answer = format!(
             r#"{{"backends":0,"servers":0,"instance":"i","pid":1,"checksum":"{checksum}"}}"#
         );
