@@ -293,6 +293,12 @@ impl Capabilities {
         self.version >= (1, 27, 4)
     }
 
+    /// Whether responses can be pushed (NGINX docs: `http2_push_preload`, gone with 1.25.1).
+    #[must_use]
+    pub fn has_http2_push(&self) -> bool {
+        self.has(Module::HttpV2) && self.version < (1, 25, 1)
+    }
+
     /// Whether connections are closed after some time whatever happens on them (NGINX docs: `keepalive_time`, 1.19.10).
     #[must_use]
     pub fn has_keepalive_time(&self) -> bool {

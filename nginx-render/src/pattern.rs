@@ -15,6 +15,8 @@ const OWN: &[&str] = &[
     "block_ua",
     "cache_key",
     "client_scheme",
+    "escaped_request_uri",
+    "mirror_target",
     "connection_upgrade",
     "first_forwarded_host",
     "forwarded_for_proxy_protocol",

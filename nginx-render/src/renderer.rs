@@ -13,6 +13,7 @@ use crate::{
     value::Unprintable,
     view::{
         Context, DEFAULT_CERTIFICATE, dictionaries,
+        extras::Shared,
         frame::{self, FrameError},
         server::{self, Fragment},
         stream,
@@ -82,8 +83,12 @@ impl Renderer {
         let context = Context::new(&self.capabilities, &self.environment, &layout.config)
             .map_err(RenderError::Setting)?;
         let mut rendered = Rendered::default();
-        let frame = frame::render(layout, &context, &mut rendered.notes)?;
         let fragments = fragments(layout, &context, &mut self.fragments)?;
+        let mut shared = Shared::default();
+        for fragment in &fragments {
+            shared.extend(&fragment.shared);
+        }
+        let frame = frame::render(layout, &shared, &context, &mut rendered.notes)?;
         assemble(&frame, &fragments, &mut rendered);
         add_files(layout, &context, &fragments, &mut rendered);
 

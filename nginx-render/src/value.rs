@@ -10,7 +10,7 @@ use askama::filters::Safe;
 use ingress_model::value::{Literal, Seconds, Snippet, Template};
 use thiserror::Error;
 
-use crate::escape::is_word_byte;
+use crate::{capabilities::Module, escape::is_word_byte};
 
 /// A text that is ready to stand in a configuration file.
 pub(crate) type Printed = Safe<Token>;
@@ -23,6 +23,12 @@ impl Token {
     /// Its length in bytes, quotes included.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
+    }
+
+    /// A quoted text without its quotes.
+    pub(crate) fn unquoted(&self) -> &str {
+        let text = self.0.strip_prefix('"').unwrap_or(&self.0);
+        text.strip_suffix('"').unwrap_or(text)
     }
 }
 
@@ -44,6 +50,9 @@ pub enum Unprintable {
     /// A path that NGINX would take for something else.
     #[error("a path starts with a slash")]
     NoSlash,
+    /// What is asked for needs a module that NGINX lacks.
+    #[error("NGINX lacks the module {0:?}")]
+    Missing(Module),
     /// The name of an object that cannot be part of a file's name.
     #[error("the name of its Secret cannot be the name of a file")]
     FileName,
@@ -153,6 +162,17 @@ pub(crate) fn raw(snippet: &Snippet) -> Printed {
 /// One text of several printed ones: `prefix` is the program's own.
 pub(crate) fn joined(prefix: &str, value: &Printed) -> Printed {
     Safe(Token(format!("{prefix}{}", value.0)))
+}
+
+/// One quoted text of several.
+pub(crate) fn concatenated(parts: &[&Printed]) -> Printed {
+    let text: String = parts.iter().map(|part| part.0.unquoted()).collect();
+    Safe(Token(format!("\"{text}\"")))
+}
+
+/// The same text once more.
+pub(crate) fn copy(printed: &Printed) -> Printed {
+    Safe(printed.0.clone())
 }
 
 /// Whether the value refers to a group of the regular expression that matched last.

@@ -1,21 +1,31 @@
 //! What templates show. Every decision is made here, so that templates only print.
 
+pub(crate) mod access;
 pub(crate) mod client_auth;
 pub(crate) mod compression;
+pub(crate) mod cors;
 pub(crate) mod dictionaries;
 pub(crate) mod directive;
+pub(crate) mod errors;
+pub(crate) mod external_auth;
+pub(crate) mod extras;
+pub(crate) mod fastcgi;
 pub(crate) mod forwarded;
 pub(crate) mod frame;
 pub(crate) mod hashes;
 pub(crate) mod headers;
 pub(crate) mod http;
+pub(crate) mod internal;
 pub(crate) mod listen;
 pub(crate) mod location;
 pub(crate) mod logs;
+pub(crate) mod mirror;
+pub(crate) mod modsecurity;
 pub(crate) mod proxy;
 pub(crate) mod server;
 pub(crate) mod stream;
 pub(crate) mod tls;
+pub(crate) mod upstream_tls;
 
 use std::{collections::BTreeSet, sync::Arc};
 

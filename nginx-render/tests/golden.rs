@@ -10,13 +10,15 @@ use ingress_model::{
     Layout, Location, ObjectName, Server,
     config::RenderConfig,
     layout::{
-        Authority, BackendProtocol, ClientAuth, HttpVersion, LocationSettings, Modifier, Owned,
-        ProxySettings, Redirect, Satisfy, StreamServer, VerifyClient,
+        AuthCache, AuthKeepalive, AuthScheme, Authority, BackendProtocol, BasicAuth, CacheValid,
+        ClientAuth, Cors, ExternalAuth, FastCgi, HttpVersion, Limits, LocationSettings, Mirror,
+        Modifier, Origin, Owned, ProxySettings, Redirect, Satisfy, SignIn, StreamServer,
+        UpstreamTls, VerifyClient,
     },
     live::UpstreamName,
-    value::{Literal, Seconds, Size, Snippet, Template},
+    value::{Confidential, Literal, Seconds, Size, Snippet, Template},
 };
-use nginx_render::{Environment, Metrics, Renderer, User};
+use nginx_render::{Environment, Metrics, RelativePath, Renderer, User};
 
 use support::{debian, default_location, host, layout, location, prefix, refusal, server};
 
@@ -366,7 +368,7 @@ fn client_auth() {
     golden_servers("client_auth", &layout);
 
     let rendered = support::render(&layout);
-    let files: Vec<_> = rendered.files.keys().map(|path| path.as_str()).collect();
+    let files: Vec<_> = rendered.files.keys().map(RelativePath::as_str).collect();
     assert_eq!(
         files,
         [
@@ -488,4 +490,274 @@ fn every_setting() {
         });
         environment.default_certificate_pem = Some(support::key_pair().into());
     });
+}
+
+#[test]
+fn access() {
+    let network = |text: &str| text.parse().unwrap();
+    let listed = LocationSettings {
+        allow: vec![network("198.51.100.0/25"), network("2001:db8::/32")],
+        deny: vec![network("198.51.100.7/32")],
+        ..LocationSettings::default()
+    };
+    let password = LocationSettings {
+        basic_auth: Some(BasicAuth {
+            scheme: AuthScheme::Basic,
+            realm: literal("say \"friend\" for $5"),
+            secret: ObjectName::new("shop", "users"),
+            users: Confidential::new("frodo:{PLAIN}mellon"),
+        }),
+        satisfy: Some(Satisfy::Any),
+        ..LocationSettings::default()
+    };
+    let limited = LocationSettings {
+        limits: Some(Limits {
+            connections: 8,
+            per_second: 5,
+            per_minute: 300,
+            burst_multiplier: 3,
+            exempt: vec![network("192.0.2.0/24")],
+        }),
+        limit_rate: Some(64),
+        limit_rate_after: Some(0),
+        ..LocationSettings::default()
+    };
+    let unlimited = LocationSettings {
+        limits: Some(Limits {
+            per_second: 1,
+            burst_multiplier: 5,
+            ..Limits::default()
+        }),
+        limit_rate: Some(0),
+        ..LocationSettings::default()
+    };
+    let mut other = location(Modifier::Exact, "/other", &unlimited);
+    other.ingress = Some(ObjectName::new("shop", "other"));
+    let config = RenderConfig {
+        limit_rate: 10,
+        ..RenderConfig::default()
+    };
+    let layout = with_config(
+        layout([server(
+            "access.test",
+            [
+                location(Modifier::Exact, "/listed", &listed),
+                location(Modifier::Exact, "/password", &password),
+                location(Modifier::Exact, "/limited", &limited),
+                other,
+            ],
+        )]),
+        config,
+    );
+    golden("access", &layout, |_| {});
+    let rendered = support::render(&layout);
+    let file = &rendered.files[&RelativePath::new("auth/shop_web.passwd").unwrap()];
+    assert!(file.private);
+    assert_eq!(file.text, "frodo:{PLAIN}mellon");
+}
+
+fn external_auth() -> ExternalAuth {
+    ExternalAuth {
+        url: template("http://192.0.2.9:81/check?a=$arg_a"),
+        host: template("192.0.2.9"),
+        authority: template("192.0.2.9:81"),
+        method: None,
+        signin: None,
+        response_headers: Vec::new(),
+        request_redirect: None,
+        request_headers: Vec::new(),
+        cache: None,
+        always_set_cookie: false,
+        keepalive: None,
+        snippet: None,
+    }
+}
+
+#[test]
+fn external_authentication() {
+    let short = LocationSettings {
+        external_auth: Some(Arc::new(external_auth())),
+        ..LocationSettings::default()
+    };
+    let long = ExternalAuth {
+        method: Some(literal("POST")),
+        signin: Some(SignIn {
+            url: template("https://login.test/start?x=1"),
+            back: Some(literal("&rd=")),
+        }),
+        response_headers: vec![literal("X-User"), literal("X-Roles")],
+        request_redirect: Some(template("https://back.test/")),
+        request_headers: vec![(literal("X-Sent"), template("say \"hi\" to $host"))],
+        cache: Some(AuthCache {
+            key: template("$http_authorization"),
+            valid: vec![
+                CacheValid {
+                    statuses: vec![200, 202],
+                    time: Seconds(300),
+                },
+                CacheValid {
+                    statuses: Vec::new(),
+                    time: Seconds(10),
+                },
+            ],
+        }),
+        always_set_cookie: true,
+        keepalive: Some(AuthKeepalive {
+            connections: 12,
+            requests: 345,
+            timeout: Seconds(67),
+            share_variables: false,
+        }),
+        snippet: Snippet::new("proxy_set_header X-Snippet 1;"),
+        ..external_auth()
+    };
+    let long = LocationSettings {
+        external_auth: Some(Arc::new(long)),
+        custom_http_errors: Some(vec![404, 503]),
+        ..LocationSettings::default()
+    };
+    let config = RenderConfig {
+        use_http2: false,
+        ..RenderConfig::default()
+    };
+    let layout = with_config(
+        layout([server(
+            "auth.test",
+            [
+                location(Modifier::Exact, "/short", &short),
+                location(Modifier::Exact, "/long", &long),
+            ],
+        )]),
+        config,
+    );
+    golden("external_authentication", &layout, |_| {});
+}
+
+#[test]
+fn cross_origin() {
+    let cors = Cors {
+        origins: None,
+        methods: literal("GET, PUT"),
+        headers: literal("DNT,Range"),
+        expose: Some(literal("X-$Odd")),
+        credentials: true,
+        max_age: 1_728_000,
+    };
+    let some = Cors {
+        origins: Some(vec![
+            Origin::Null,
+            Origin::Page {
+                scheme: "https".into(),
+                wildcard: true,
+                host: "front.test".into(),
+                port: Some(8443),
+            },
+        ]),
+        expose: None,
+        credentials: false,
+        max_age: -1,
+        ..cors.clone()
+    };
+    let settings = |cors: &Cors| LocationSettings {
+        cors: Some(cors.clone()),
+        response_headers: vec![(literal("X-Odd"), literal("a$host;c\"d{e}f"))],
+        ..LocationSettings::default()
+    };
+    golden_servers(
+        "cross_origin",
+        &layout([server(
+            "cors.test",
+            [
+                location(Modifier::Exact, "/all", &settings(&cors)),
+                location(Modifier::Exact, "/some", &settings(&some)),
+            ],
+        )]),
+    );
+}
+
+#[test]
+fn custom_errors() {
+    let of = |statuses: Option<&[u16]>, disable| LocationSettings {
+        custom_http_errors: statuses.map(Into::into),
+        disable_proxy_intercept_errors: disable,
+        relative_redirects: Some(true),
+        http2_push_preload: true,
+        ..LocationSettings::default()
+    };
+    let config = RenderConfig {
+        custom_http_errors: vec![404, 502],
+        ..RenderConfig::default()
+    };
+    let layout = with_config(
+        layout([server(
+            "errors.test",
+            [
+                location(Modifier::Exact, "/own", &of(Some(&[418]), false)),
+                location(Modifier::Exact, "/none", &of(Some(&[]), false)),
+                location(Modifier::Exact, "/disabled", &of(None, true)),
+                location(Modifier::Prefix, "/", &LocationSettings::default()),
+            ],
+        )]),
+        config,
+    );
+    golden("custom_errors", &layout, |_| {});
+}
+
+#[test]
+fn backends() {
+    let mirror = |request_body| LocationSettings {
+        mirror: Some(Mirror {
+            target: template("https://mirror.test$request_uri"),
+            host: template("mirror.test"),
+            request_body,
+        }),
+        ..LocationSettings::default()
+    };
+    let tls = |protocol| LocationSettings {
+        backend_protocol: protocol,
+        upstream_tls: Some(UpstreamTls {
+            secret: ObjectName::new("shop", "backend"),
+            authority: Some(Authority {
+                secret: ObjectName::new("shop", "backend"),
+                pem: support::certificate().into(),
+                crl: None,
+            }),
+            certificate: Some(Confidential::new(&support::key_pair())),
+            ciphers: literal("HIGH:!CAMELLIA"),
+            protocols: vec![literal("TLSv1.2"), literal("TLSv1.3")],
+            name: Some(template("inner.test")),
+            server_name: true,
+            verify: true,
+            verify_depth: 2,
+        }),
+        ..LocationSettings::default()
+    };
+    let fastcgi = LocationSettings {
+        backend_protocol: BackendProtocol::Fcgi,
+        fastcgi: FastCgi {
+            index: Some(literal("index.php")),
+            params: vec![
+                (
+                    literal("SCRIPT_FILENAME"),
+                    template("/app/$fastcgi_script_name"),
+                ),
+                (literal("SERVER_NAME"), template("own \"name\"")),
+            ],
+        },
+        ..LocationSettings::default()
+    };
+    golden_servers(
+        "backends",
+        &layout([server(
+            "backends.test",
+            [
+                location(Modifier::Exact, "/mirrored", &mirror(true)),
+                location(Modifier::Exact, "/mirrored-too", &mirror(true)),
+                location(Modifier::Exact, "/headers-only", &mirror(false)),
+                location(Modifier::Exact, "/tls", &tls(BackendProtocol::Https)),
+                location(Modifier::Exact, "/grpcs", &tls(BackendProtocol::Grpcs)),
+                location(Modifier::Exact, "/fcgi", &fastcgi),
+            ],
+        )]),
+    );
 }

@@ -13,6 +13,7 @@ use crate::{
 use super::{
     Context, SnippetView,
     directive::{Directive, directive},
+    extras::Shared,
     http::HttpView,
     logs::Logs,
     stream::StreamView,
@@ -40,6 +41,7 @@ struct FrameView<'a> {
 /// When a setting cannot stand in the configuration.
 pub(crate) fn render(
     layout: &Layout,
+    shared: &Shared,
     context: &Context<'_>,
     notes: &mut Vec<Note>,
 ) -> Result<Text, FrameError> {
@@ -48,7 +50,7 @@ pub(crate) fn render(
     let logs = Logs::new(config, environment)?;
     let snippet =
         SnippetView::of_config(config.main_snippet.as_ref(), "main-snippet", &mut sources);
-    let http = HttpView::new(layout, context, &logs, &mut sources)?;
+    let http = HttpView::new(layout, shared, context, &logs, &mut sources)?;
     let stream = StreamView::new(layout, context, &logs, &mut sources, notes)?;
     let view = FrameView {
         modules: modules(context, stream.as_ref())?,

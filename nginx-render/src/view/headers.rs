@@ -44,12 +44,8 @@ pub(crate) fn all(
         own.host.unwrap_or_else(|| variable("$best_http_host")),
     )];
     if let Some(client_auth) = own.client_auth {
-        if client_auth.pass_certificate {
-            headers.push(("ssl-client-cert", variable("$ssl_client_escaped_cert")));
-        }
-        headers.push(("ssl-client-verify", variable("$ssl_client_verify")));
-        headers.push(("ssl-client-subject-dn", variable("$ssl_client_s_dn")));
-        headers.push(("ssl-client-issuer-dn", variable("$ssl_client_i_dn")));
+        headers
+            .extend(of_certificate(client_auth).map(|(header, value)| (header, variable(value))));
     }
     if !is_grpc {
         // HTTP/2 has neither (RFC 9113 §8.2.2).
@@ -60,15 +56,10 @@ pub(crate) fn all(
                 .unwrap_or_else(|| variable("$connection_upgrade")),
         ));
     }
-    let forwarded_for = if config.use_forwarded_headers && config.compute_full_forwarded_for {
-        "$full_x_forwarded_for"
-    } else {
-        "$remote_addr"
-    };
     headers.extend([
         ("X-Request-ID", variable("$req_id")),
         ("X-Real-IP", variable("$remote_addr")),
-        ("X-Forwarded-For", variable(forwarded_for)),
+        ("X-Forwarded-For", variable(full_forwarded_for(config))),
         ("X-Forwarded-Host", variable("$best_http_host")),
         ("X-Forwarded-Port", variable("$pass_port")),
         ("X-Forwarded-Proto", variable("$pass_access_scheme")),
@@ -101,8 +92,36 @@ pub(crate) fn all(
     standard.chain(further).collect()
 }
 
+/// The variable with the addresses that a request came through.
+pub(crate) fn full_forwarded_for(config: &RenderConfig) -> &'static str {
+    if config.use_forwarded_headers && config.compute_full_forwarded_for {
+        "$full_x_forwarded_for"
+    } else {
+        "$remote_addr"
+    }
+}
+
+/// Facts about the client's certificate.
+pub(crate) fn of_certificate(
+    client_auth: &ClientAuth,
+) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let certificate = client_auth
+        .pass_certificate
+        .then_some(("ssl-client-cert", "$ssl_client_escaped_cert"));
+    certificate.into_iter().chain([
+        ("ssl-client-verify", "$ssl_client_verify"),
+        ("ssl-client-subject-dn", "$ssl_client_s_dn"),
+        ("ssl-client-issuer-dn", "$ssl_client_i_dn"),
+    ])
+}
+
 /// The variable that holds a request header: `$http_x_forwarded_for`.
 pub(crate) fn header_variable(header: &str) -> String {
+    variable("$http_", header)
+}
+
+/// The variable of a family that holds a header.
+pub(crate) fn variable(family: &str, header: &str) -> String {
     let name = header
         .chars()
         .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
@@ -113,7 +132,7 @@ pub(crate) fn header_variable(header: &str) -> String {
                 c.to_ascii_lowercase()
             }
         });
-    "$http_".chars().chain(name).collect()
+    family.chars().chain(name).collect()
 }
 
 #[cfg(test)]

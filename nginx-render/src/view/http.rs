@@ -9,8 +9,14 @@ use crate::{
 };
 
 use super::{
-    Context, SnippetView, compression, dictionaries,
+    Context, SnippetView,
+    access::ZonesView,
+    compression, dictionaries,
     directive::{Directive, directive},
+    errors,
+    external_auth::AuthUpstreamView,
+    extras::Shared,
+    fastcgi,
     forwarded::ForwardedView,
     hashes::Hashes,
     headers, listen,
@@ -42,7 +48,11 @@ pub(crate) struct HttpView<'a> {
     pub(crate) clears_server: bool,
     pub(crate) inherited: Vec<&'a Directive>,
     pub(crate) headers: Vec<Directive>,
-    pub(crate) fastcgi: bool,
+    pub(crate) fastcgi: Vec<Directive>,
+    pub(crate) errors: Vec<Directive>,
+    pub(crate) zones: Vec<ZonesView>,
+    pub(crate) auth_cache: Option<Printed>,
+    pub(crate) auth_upstreams: Vec<AuthUpstreamView>,
     pub(crate) snippet: Option<SnippetView>,
     pub(crate) keepalive: Vec<Directive>,
     pub(crate) default_listen: Vec<Directive>,
@@ -55,6 +65,7 @@ pub(crate) struct HttpView<'a> {
 impl<'a> HttpView<'a> {
     pub(crate) fn new(
         layout: &Layout,
+        shared: &Shared,
         context: &'a Context<'_>,
         logs: &'a Logs,
         sources: &mut Sources,
@@ -104,7 +115,26 @@ impl<'a> HttpView<'a> {
             clears_server: !config.server_tokens,
             inherited: context.inherited.iter().filter(is_used).collect(),
             headers,
-            fastcgi: uses(&[BackendProtocol::Fcgi]),
+            fastcgi: if uses(&[BackendProtocol::Fcgi]) {
+                fastcgi::standard()
+            } else {
+                Vec::new()
+            },
+            errors: errors::inherited(config),
+            zones: shared
+                .zones
+                .iter()
+                .map(|(id, zones)| ZonesView::new(*id, zones, context))
+                .collect::<Result<_, _>>()?,
+            auth_cache: shared
+                .caches_answers
+                .then(|| plain(&format!("{}/run/auth-cache", environment.nginx_dir)))
+                .transpose()?,
+            auth_upstreams: shared
+                .auth_upstreams
+                .iter()
+                .map(|(id, upstream)| AuthUpstreamView::new(*id, upstream, sources))
+                .collect::<Result<_, _>>()?,
             snippet: SnippetView::of_config(config.http_snippet.as_ref(), "http-snippet", sources),
             keepalive: keepalive(context),
             default_listen: listen::of_port(context, environment.ports.default_server),

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use ingress_model::{
     Location, Server,
     config::RenderConfig,
-    layout::{BackendProtocol, LocationSettings, Modifier, Satisfy},
+    layout::{BackendProtocol, ClientAuth, LocationSettings, Modifier, Satisfy},
     live::UpstreamName,
     value::Template,
 };
@@ -20,9 +20,13 @@ use crate::{
 };
 
 use super::{
-    Context, SnippetView,
+    Context, SnippetView, access,
+    cors::{self, CorsView},
     directive::{Directive, directive},
-    headers, proxy, sets_headers, snippet_names,
+    errors,
+    external_auth::ExternalAuthView,
+    extras::Extras,
+    fastcgi, headers, mirror, modsecurity, proxy, sets_headers, snippet_names, upstream_tls,
 };
 
 /// A location of a server.
@@ -36,6 +40,7 @@ pub(crate) struct LocationView {
     pub(crate) settings: Vec<Directive>,
     /// Where plain HTTP is redirected to.
     pub(crate) to_https: Option<Printed>,
+    pub(crate) cors: Option<CorsView>,
     pub(crate) snippets: Vec<SnippetView>,
     /// What answers the request.
     pub(crate) handler: Vec<Directive>,
@@ -54,30 +59,49 @@ pub(crate) struct ServerFacts<'a> {
     pub(crate) denied: bool,
 }
 
+impl ServerFacts<'_> {
+    /// What the server asks of clients, if they have certificates to show.
+    fn client_auth(&self) -> Option<&ClientAuth> {
+        let auth = self.server.client_auth.as_ref().map(|auth| &auth.value);
+        auth.filter(|auth| auth.authority.is_some())
+    }
+
+    /// Headers with facts about the client's certificate.
+    pub(crate) fn client_certificate_headers(&self, name: &'static str) -> Vec<Directive> {
+        let facts = self
+            .client_auth()
+            .into_iter()
+            .flat_map(headers::of_certificate);
+        facts
+            .map(|(header, value)| directive(name, [word(header), constant(value.into())]))
+            .collect()
+    }
+}
+
 impl LocationView {
     /// The view of a location.
     ///
     /// # Errors
-    /// When a text of it cannot stand in the configuration.
+    /// When it cannot be written down as it was asked for.
     pub(crate) fn new(
         location: &Location,
         facts: &ServerFacts<'_>,
         context: &Context<'_>,
         source: &Arc<Source>,
-        sources: &mut Sources,
+        extras: &mut Extras,
     ) -> Result<Self, Unprintable> {
         let settings = &*location.settings;
         let mut view = Self {
-            begin: sources.begin(Arc::clone(source)),
+            begin: extras.sources.begin(Arc::clone(source)),
             end: END,
             matcher: matcher(location)?,
             variables: variables(location)?,
-            settings: Vec::new(),
+            settings: logging(settings).collect(),
             to_https: None,
+            cors: None,
             snippets: Vec::new(),
             handler: Vec::new(),
         };
-        view.settings.extend(logging(settings));
         if facts.denied {
             view.handler.push(answer(403));
             return Ok(view);
@@ -90,7 +114,6 @@ impl LocationView {
             settings.snippet.as_ref(),
             context.config.location_snippet.as_ref(),
         ];
-        let own_names: BTreeSet<&str> = snippets.into_iter().flat_map(snippet_names).collect();
         if snippets
             .iter()
             .any(|snippet| mentions(*snippet, "proxy_host"))
@@ -99,21 +122,31 @@ impl LocationView {
             view.variables
                 .push(set("$proxy_host", constant("$proxy_upstream_name".into())));
         }
-
-        view.settings.extend(proxy::overrides(
+        let mut further_headers = view.add_protection(location, facts, context, source, extras)?;
+        let overrides = proxy::overrides(
             settings,
             protocol(location),
             context.config,
             &context.inherited,
             &facts.changed,
-        )?);
+        )?;
+        view.settings.extend(overrides);
+        view.settings.extend(access::rates(settings, context));
+        further_headers.extend(authorization(settings)?);
         let headers_are_lost = facts.headers_are_lost || snippets.into_iter().any(sets_headers);
-        view.add_headers(location, facts.server, context.config, headers_are_lost)?;
-        view.settings.extend(settings.satisfy.map(satisfy));
-        view.settings.retain(|directive| {
-            !own_names.contains(directive.0.name) || directive.0.name.ends_with("_set_header")
-        });
+        view.add_headers(
+            location,
+            facts,
+            context.config,
+            headers_are_lost,
+            further_headers,
+        )?;
+        view.add_features(location, context, source, extras)?;
 
+        let own_names: BTreeSet<&str> = snippets.into_iter().flat_map(snippet_names).collect();
+        view.settings.retain(|directive| {
+            !REPLACEABLE.contains(&directive.0.name) || !own_names.contains(directive.0.name)
+        });
         view.snippets = ["configuration-snippet", "location-snippet"]
             .into_iter()
             .zip(snippets)
@@ -122,15 +155,14 @@ impl LocationView {
                     what,
                     ..(**source).clone()
                 });
-                snippet.map(|snippet| SnippetView::new(snippet, source, sources))
+                snippet.map(|snippet| SnippetView::new(snippet, source, &mut extras.sources))
             })
             .collect();
 
         if let Some(redirect) = &settings.redirect {
-            view.handler.push(directive(
-                "return",
-                [word(redirect.code), template(redirect.target.as_str())?],
-            ));
+            let target = template(redirect.target.as_str())?;
+            view.handler
+                .push(directive("return", [word(redirect.code), target]));
             return Ok(view);
         }
         if !facts.redirects {
@@ -138,10 +170,8 @@ impl LocationView {
         }
         if let Some(target) = active_rewrite(location) {
             let from = plain(&format!("(?i){}", location.path))?;
-            view.handler.push(directive(
-                "rewrite",
-                [from, template(target.as_str())?, word("break")],
-            ));
+            let arguments = [from, template(target.as_str())?, word("break")];
+            view.handler.push(directive("rewrite", arguments));
         }
         view.handler.push(pass(protocol(location)));
         view.handler.extend(
@@ -149,6 +179,95 @@ impl LocationView {
                 .filter(|_| !own_names.contains("proxy_redirect")),
         );
         Ok(view)
+    }
+
+    /// Who is let in. Returns headers for the endpoints that come with it.
+    fn add_protection(
+        &mut self,
+        location: &Location,
+        facts: &ServerFacts<'_>,
+        context: &Context<'_>,
+        source: &Arc<Source>,
+        extras: &mut Extras,
+    ) -> Result<Vec<(Printed, Printed)>, Unprintable> {
+        let settings = &*location.settings;
+        let mut headers = Vec::new();
+        let modsecurity =
+            modsecurity::directives(&settings.modsecurity, location, context, source, extras)?;
+        self.settings.extend(modsecurity);
+        self.settings.extend(access::addresses(settings));
+        if let Some(auth) = &settings.basic_auth {
+            let (question, path, file) = access::password(auth, location, context)?;
+            self.settings.extend(question);
+            extras.add_file(path, file, source);
+        }
+        let mut signin = None;
+        if let Some(auth) = &settings.external_auth {
+            let auth_view = ExternalAuthView::new(auth, location, facts, context, source, extras)?;
+            self.settings.extend(auth_view.settings);
+            headers.extend(auth_view.headers);
+            signin = auth_view.signin;
+        }
+        self.settings.extend(settings.satisfy.map(satisfy));
+        if let Some(limits) = &settings.limits {
+            let zones = &mut extras.shared.zones;
+            self.settings.extend(access::limits(
+                limits,
+                location.ingress.as_ref(),
+                context,
+                zones,
+            ));
+        }
+        self.settings
+            .extend(errors::of_location(settings, context.config, signin));
+        extras
+            .statuses
+            .extend(settings.custom_http_errors.iter().flatten());
+        Ok(headers)
+    }
+
+    /// What does not decide who is let in.
+    fn add_features(
+        &mut self,
+        location: &Location,
+        context: &Context<'_>,
+        source: &Arc<Source>,
+        extras: &mut Extras,
+    ) -> Result<(), Unprintable> {
+        let settings = &*location.settings;
+        if let Some(cors) = &settings.cors {
+            self.cors = Some(CorsView::new(cors, context)?);
+        }
+        for (name, value) in &settings.response_headers {
+            let value = literal(value.as_str())?;
+            self.settings
+                .push(cors::response_header(context, name.as_str(), &value)?);
+        }
+        let relative = settings
+            .relative_redirects
+            .filter(|relative| *relative != context.config.relative_redirects);
+        self.settings
+            .extend(relative.map(|relative| directive("absolute_redirect", [switch(!relative)])));
+        if settings.http2_push_preload && context.capabilities.has_http2_push() {
+            self.settings
+                .push(directive("http2_push_preload", [switch(true)]));
+        }
+        if let Some(mirror) = &settings.mirror {
+            let (own, internal) = mirror::mirror(mirror, location, source, &mut extras.sources)?;
+            self.settings.extend(own);
+            extras.add_internal(internal);
+        }
+        if let Some(tls) = &settings.upstream_tls {
+            let (own, files) = upstream_tls::directives(tls, protocol(location), context)?;
+            self.settings.extend(own);
+            for (path, file) in files {
+                extras.add_file(path, file, source);
+            }
+        }
+        if protocol(location) == BackendProtocol::Fcgi {
+            self.settings.extend(fastcgi::own(&settings.fastcgi)?);
+        }
+        Ok(())
     }
 
     /// A location that answers 503, in place of one that cannot be rendered.
@@ -167,6 +286,7 @@ impl LocationView {
             variables: Vec::new(),
             settings: Vec::new(),
             to_https: None,
+            cors: None,
             snippets: Vec::new(),
             handler: vec![answer(503)],
         })
@@ -175,32 +295,29 @@ impl LocationView {
     fn add_headers(
         &mut self,
         location: &Location,
-        server: &Server,
+        facts: &ServerFacts<'_>,
         config: &RenderConfig,
         are_lost: bool,
+        further: Vec<(Printed, Printed)>,
     ) -> Result<(), Unprintable> {
         let settings = &*location.settings;
         let prefix = active_rewrite(location).and(settings.forwarded_prefix.as_ref());
         let is_own = prefix.is_some()
             || settings.upstream_vhost.is_some()
-            || settings.connection_header.is_some();
+            || settings.connection_header.is_some()
+            || !further.is_empty();
         if !is_own && !are_lost {
             return Ok(());
         }
+        let connection = settings.connection_header.as_ref();
         let own = headers::Own {
             host: self.header_value("$upstream_vhost", settings.upstream_vhost.as_ref())?,
-            connection: settings
-                .connection_header
-                .as_ref()
+            connection: connection
                 .map(|value| literal(value.as_str()))
                 .transpose()?,
             prefix: self.header_value("$forwarded_prefix", prefix)?,
-            client_auth: server
-                .client_auth
-                .as_ref()
-                .map(|auth| &auth.value)
-                .filter(|auth| auth.authority.is_some()),
-            further: Vec::new(),
+            client_auth: facts.client_auth(),
+            further,
         };
         self.settings
             .extend(headers::all(config, protocol(location), own));
@@ -222,6 +339,39 @@ impl LocationView {
         self.variables.push(set(variable, printed));
         Ok(Some(constant(variable.into())))
     }
+}
+
+/// Directives that a snippet may say in place of us. All others may stand there several times, or are NGINX's to refuse.
+const REPLACEABLE: &[&str] = &[
+    "client_body_buffer_size",
+    "client_max_body_size",
+    "grpc_connect_timeout",
+    "grpc_read_timeout",
+    "grpc_send_timeout",
+    "proxy_buffer_size",
+    "proxy_buffering",
+    "proxy_buffers",
+    "proxy_busy_buffers_size",
+    "proxy_connect_timeout",
+    "proxy_cookie_domain",
+    "proxy_cookie_path",
+    "proxy_http_version",
+    "proxy_max_temp_file_size",
+    "proxy_next_upstream",
+    "proxy_next_upstream_timeout",
+    "proxy_next_upstream_tries",
+    "proxy_read_timeout",
+    "proxy_request_buffering",
+    "proxy_send_timeout",
+];
+
+/// The password is not meant for the endpoints.
+fn authorization(settings: &LocationSettings) -> Result<Option<(Printed, Printed)>, Unprintable> {
+    settings
+        .basic_auth
+        .as_ref()
+        .map(|_| access::no_authorization())
+        .transpose()
 }
 
 /// Whether requests to a location are redirected from HTTP to HTTPS, and where to.

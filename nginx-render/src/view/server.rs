@@ -10,7 +10,7 @@ use ingress_model::{Location, Server, layout::Modifier};
 
 use crate::{
     capabilities::Module,
-    source_map::{END, Mark, Note, Source, Sources, Text},
+    source_map::{END, Mark, Note, Source, Text},
     value::{Printed, Unprintable, argument, plain, switch, template, word},
 };
 
@@ -18,6 +18,9 @@ use super::{
     Context, SnippetView,
     client_auth::{self, ClientAuthView, OwnedFile},
     directive::{Directive, directive},
+    errors,
+    extras::{Extras, Shared},
+    internal::InternalView,
     listen,
     location::{LocationView, ServerFacts, to_https},
     sets_headers, snippet_names,
@@ -29,6 +32,7 @@ pub(crate) struct Fragment {
     pub(crate) text: Text,
     pub(crate) files: Vec<OwnedFile>,
     pub(crate) notes: Vec<Note>,
+    pub(crate) shared: Shared,
 }
 
 #[derive(askama::Template)]
@@ -50,6 +54,7 @@ struct ServerView {
     redirect_code: u16,
     to_https: Option<Printed>,
     locations: Vec<LocationView>,
+    internal: Vec<InternalView>,
     /// Where health checks are answered.
     health_path: Option<Printed>,
     /// Who may see NGINX's own figures.
@@ -64,16 +69,17 @@ pub(crate) fn render(server: &Server, context: &Context<'_>) -> Result<Fragment,
     let mut builder = Builder {
         server,
         context,
-        sources: Sources::default(),
-        files: Vec::new(),
+        extras: Extras::default(),
         notes: Vec::new(),
     };
     let view = builder.view();
-    let text = Text::read(&view.render()?, &builder.sources);
+    let Builder { extras, notes, .. } = builder;
+    let text = Text::read(&view.render()?, &extras.sources);
     Ok(Fragment {
         text,
-        files: builder.files,
-        notes: builder.notes,
+        files: extras.files,
+        notes,
+        shared: extras.shared,
     })
 }
 
@@ -81,8 +87,7 @@ pub(crate) fn render(server: &Server, context: &Context<'_>) -> Result<Fragment,
 struct Builder<'a> {
     server: &'a Server,
     context: &'a Context<'a>,
-    sources: Sources,
-    files: Vec<OwnedFile>,
+    extras: Extras,
     notes: Vec<Note>,
 }
 
@@ -90,7 +95,7 @@ impl Builder<'_> {
     fn view(&mut self) -> ServerView {
         let (server, context) = (self.server, self.context);
         let config = context.config;
-        let begin = self.sources.begin(Arc::new(self.source()));
+        let begin = self.extras.sources.begin(Arc::new(self.source()));
         let (client_auth, denied) = self.client_auth();
         let own_snippet = server.snippet.as_ref().filter(|_| !denied);
 
@@ -129,7 +134,7 @@ impl Builder<'_> {
                 what: "server-snippet",
                 ..self.source()
             };
-            SnippetView::new(&owned.value, Arc::new(source), &mut self.sources)
+            SnippetView::new(&owned.value, Arc::new(source), &mut self.extras.sources)
         });
         let config_snippet = config.server_snippet.as_ref().map(|snippet| {
             let source = Source {
@@ -137,9 +142,10 @@ impl Builder<'_> {
                 what: "server-snippet",
                 ..self.source()
             };
-            SnippetView::new(snippet, Arc::new(source), &mut self.sources)
+            SnippetView::new(snippet, Arc::new(source), &mut self.extras.sources)
         });
         let locations = self.locations(&facts);
+        let internal = self.internal();
         ServerView {
             begin,
             end: END,
@@ -157,6 +163,7 @@ impl Builder<'_> {
             redirect_code: config.http_redirect_code,
             to_https,
             locations,
+            internal,
             health_path: self.own_location(&context.environment.health_path),
             status_clients: self
                 .own_location("/nginx_status")
@@ -220,9 +227,9 @@ impl Builder<'_> {
             what: "auth-tls-secret",
             ..self.source()
         });
-        match ClientAuthView::new(auth, &source, self.context, &mut self.sources) {
+        match ClientAuthView::new(auth, &source, self.context, &mut self.extras.sources) {
             Ok(Some((view, files))) => {
-                self.files.extend(files);
+                self.extras.files.extend(files);
                 (Some(view), false)
             }
             Ok(None) => (None, false),
@@ -272,9 +279,9 @@ impl Builder<'_> {
                 self.note(source, "left out since the path is there already".into());
                 continue;
             }
-            let view = LocationView::new(location, facts, self.context, &source, &mut self.sources);
+            let view = LocationView::new(location, facts, self.context, &source, &mut self.extras);
             let view = view.or_else(|error| {
-                let closed = LocationView::closed(location, &source, &mut self.sources);
+                let closed = LocationView::closed(location, &source, &mut self.extras.sources);
                 let done = if closed.is_ok() {
                     "answers 503"
                 } else {
@@ -286,6 +293,18 @@ impl Builder<'_> {
             views.extend(view);
         }
         views
+    }
+
+    /// The locations that only NGINX itself asks.
+    fn internal(&mut self) -> Vec<InternalView> {
+        let mut statuses = std::mem::take(&mut self.extras.statuses);
+        statuses.extend(&self.context.config.custom_http_errors);
+        let source = Arc::new(self.source());
+        let errors = errors::locations(&statuses, &source, &mut self.extras.sources);
+        std::mem::take(&mut self.extras.internal)
+            .into_values()
+            .chain(errors)
+            .collect()
     }
 
     /// The path of a location that the controller adds to the server of all other hosts, unless an Ingress has it.

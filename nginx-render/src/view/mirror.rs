@@ -1,0 +1,75 @@
+//! A copy of each request.
+
+use std::sync::Arc;
+
+use ingress_model::{Location, layout::Mirror};
+
+use crate::{
+    rendered::Checksum,
+    source_map::{END, Source, Sources},
+    value::{Unprintable, constant, plain, switch, template, word},
+};
+
+use super::{
+    directive::{Directive, directive},
+    internal::{self, InternalView},
+};
+
+/// What a location says, and the location that sends the copy. Locations of one Ingress share it.
+pub(crate) fn mirror(
+    mirror: &Mirror,
+    location: &Location,
+    source: &Arc<Source>,
+    sources: &mut Sources,
+) -> Result<(Vec<Directive>, InternalView), Unprintable> {
+    let mut checksum = Checksum::new();
+    checksum.add(
+        &location
+            .ingress
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
+    );
+    checksum.add(mirror.target.as_str());
+    checksum.add(mirror.host.as_str());
+    let path = format!("/_mirror-{:016x}", checksum.get());
+    let settings = vec![
+        directive("mirror", [plain(&path)?]),
+        directive("mirror_request_body", [switch(mirror.request_body)]),
+    ];
+    let begin = sources.begin(Arc::clone(source));
+    let variable = || constant("$mirror_target".into());
+    let mut copy = vec![
+        directive("internal", []),
+        directive("access_log", [switch(false)]),
+        directive("proxy_intercept_errors", [switch(false)]),
+        directive("proxy_ssl_server_name", [switch(true)]),
+        directive("proxy_redirect", [switch(false)]),
+        directive(
+            "proxy_set_header",
+            [word("Host"), template(mirror.host.as_str())?],
+        ),
+    ];
+    if !mirror.request_body {
+        copy.push(directive("proxy_pass_request_body", [switch(false)]));
+        copy.push(directive(
+            "proxy_set_header",
+            [word("Content-Length"), plain("")?],
+        ));
+    }
+    let internal = InternalView {
+        begin,
+        end: END,
+        matcher: internal::exact(&path),
+        settings: copy,
+        snippet: None,
+        cors: None,
+        escapes_uri: false,
+        // By a variable, so that the target is looked up for each copy, not when NGINX starts.
+        handler: vec![
+            directive("set", [variable(), template(mirror.target.as_str())?]),
+            directive("proxy_pass", [variable()]),
+        ],
+    };
+    Ok((settings, internal))
+}
