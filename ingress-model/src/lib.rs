@@ -19,6 +19,7 @@
 //! Ingresses are taken in the order of their creation. Where two define the same thing, [`ConflictPolicy`] decides:
 //! by default the last definition wins.
 
+mod admit;
 mod alias;
 pub mod annotation;
 mod assemble;
@@ -60,6 +61,7 @@ mod topology;
 mod upstream;
 pub mod value;
 
+pub use admit::{AdmissionIndex, Verdict, admit};
 pub use config::GlobalConfig;
 pub use dependencies::Dependencies;
 pub use diagnostic::{Diagnostic, Reason, Severity};
