@@ -38,7 +38,7 @@ pub(crate) struct Backends {
 
 impl Backends {
     /// Builds the named backends again, and those of their canaries, which share their affinity.
-    pub(crate) fn update(&mut self, mut names: HashSet<UpstreamName>, sources: Sources<'_>) {
+    pub(crate) fn update(&mut self, mut names: Vec<UpstreamName>, sources: Sources<'_>) {
         let alternatives = &sources.canaries.alternatives;
         let canaries: Vec<_> = names
             .iter()
@@ -47,9 +47,9 @@ impl Backends {
             .cloned()
             .collect();
         names.extend(canaries);
-        names.insert(UpstreamName::default_backend());
-        // Each is built by itself, so that their order does not matter.
-        let names: Vec<_> = names.into_iter().collect();
+        names.push(UpstreamName::default_backend());
+        names.sort_unstable();
+        names.dedup();
         let mut built = Vec::with_capacity(names.len());
         for name in names {
             let mut diagnostics = Vec::new();

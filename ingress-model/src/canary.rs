@@ -128,7 +128,7 @@ impl<'a> Merge<'a> {
         mains: &[UpstreamName],
         key: &dyn std::fmt::Display,
     ) {
-        let canary = self.upstreams.name(definition, backend.index);
+        let canary = backend.upstream(self.upstreams.names(definition));
         let mut joined = false;
         for main in mains {
             if !self.may_join(&canary, main) {

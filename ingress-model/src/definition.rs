@@ -29,7 +29,7 @@ pub(crate) struct Definition {
     pub(crate) settings: IngressSettings,
     /// Settings of its locations, with what Secrets and ConfigMaps hold filled in.
     pub(crate) location: Arc<LocationSettings>,
-    /// The hosts of its rules, each once.
+    /// The hosts of its rules, each once, sorted.
     pub(crate) hosts: Vec<HostRule>,
     pub(crate) default_backend: Option<BackendUse>,
     /// It has a default backend and no rules, so that it is for every host that nobody defines.
@@ -76,6 +76,14 @@ pub(crate) struct BackendUse {
     pub(crate) service: ServicePort,
     /// Which of [`Definition::uses`] it is.
     pub(crate) index: usize,
+}
+
+impl BackendUse {
+    /// Its name, given the names of all uses.
+    pub(crate) fn upstream(&self, names: &[UpstreamName]) -> UpstreamName {
+        let name = names.get(self.index).cloned();
+        name.unwrap_or_else(UpstreamName::default_backend)
+    }
 }
 
 /// A Service's port that an Ingress uses.
@@ -257,7 +265,6 @@ impl<'a> Reader<'a> {
     /// A rule whose host is no host name is left out. Rules for one host are one.
     fn hosts(&mut self, rules: &'a [IngressRule]) -> Vec<HostRule> {
         let mut hosts: Vec<HostRule> = Vec::with_capacity(rules.len());
-        let mut places: HashMap<Host, usize> = HashMap::with_capacity(rules.len());
         for (i, rule) in rules.iter().enumerate() {
             let host = match Host::parse(rule.host.as_deref().unwrap_or_default()) {
                 Ok(host) => host,
@@ -273,13 +280,17 @@ impl<'a> Reader<'a> {
                 let field = PathField { rule: i, path: j };
                 self.path(path, field)
             });
-            let paths: Vec<_> = paths.collect();
-            let place = *places.entry(host.clone()).or_insert(hosts.len());
-            match hosts.get_mut(place) {
-                Some(known) => known.paths.extend(paths),
-                None => hosts.push(HostRule { host, paths }),
-            }
+            let paths = paths.collect();
+            hosts.push(HostRule { host, paths });
         }
+        hosts.sort_by(|a, b| a.host.cmp(&b.host));
+        hosts.dedup_by(|next, kept| {
+            let is_same = next.host == kept.host;
+            if is_same {
+                kept.paths.append(&mut next.paths);
+            }
+            is_same
+        });
         hosts
     }
 
@@ -493,8 +504,8 @@ mod tests {
         assert_eq!(
             hosts,
             [
-                ("a.test", vec![("/ok", 0), ("/zero", 1), ("/more", 0)]),
-                ("_", vec![])
+                ("_", vec![]),
+                ("a.test", vec![("/ok", 0), ("/zero", 1), ("/more", 0)])
             ]
         );
         let bases: Vec<_> = definition

@@ -79,7 +79,11 @@ impl Hosts {
                 None => (Vec::new(), None),
             };
             claims.retain(|claim| !removed.contains(&claim.definition.name));
-            claims.extend(added);
+            if claims.is_empty() {
+                claims = added;
+            } else {
+                claims.extend(added);
+            }
             sort(&mut claims, context.options.conflict_policy);
             self.aliased.remove(&host);
             if claims.is_empty() && !host.is_catch_all() {
@@ -116,7 +120,8 @@ impl Hosts {
 
     /// The hosts to build again, with the claims that they get.
     fn touched(&self, causes: &Causes<'_>) -> HashMap<Host, Vec<Claim>> {
-        let mut touched: HashMap<Host, Vec<Claim>> = HashMap::new();
+        let count = causes.edits.added.len();
+        let mut touched: HashMap<Host, Vec<Claim>> = HashMap::with_capacity(count);
         if self.entries.is_empty() {
             touched.insert(Host::catch_all(), Vec::new());
         }

@@ -59,6 +59,7 @@ impl Ingresses {
         snapshot: &Snapshot,
         context: &Context,
     ) -> Edits {
+        self.entries.reserve(changes.ingresses.len());
         let mut edits = Edits::default();
         let mut served = Vec::with_capacity(changes.ingresses.len());
         for change in &changes.ingresses {
@@ -244,4 +245,46 @@ fn check_name(name: &ObjectName) -> Result<(), Refusal> {
         key: "metadata.name".into(),
         message: "its namespace or name is no object name".into(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+
+    use super::*;
+
+    /// An Ingress whose locations have response headers from a ConfigMap.
+    fn with_headers(name: &ObjectName) -> Arc<Definition> {
+        let mut settings = IngressSettings::default();
+        settings.references.response_headers = Some(name.sibling("headers"));
+        let location = Arc::clone(&settings.location);
+        let ingress = Ingress::default();
+        Arc::new(Definition::read(
+            name,
+            &ingress,
+            settings,
+            location,
+            &mut Vec::new(),
+        ))
+    }
+
+    #[test]
+    fn a_change_concerns_those_who_refer_to_it() {
+        let name = ObjectName::new("shop", "web");
+        let definition = with_headers(&name);
+        let mut ingresses = Ingresses::default();
+        ingresses.refer(None, Some(&definition));
+        let old = Snapshot::default();
+        let concerned = |ingresses: &Ingresses, object: &str| {
+            let mut new = Snapshot::default();
+            new.config_maps
+                .insert(name.sibling(object), ConfigMap::default());
+            ingresses.concerned(&Changes::between(&old, &new))
+        };
+        assert_eq!(concerned(&ingresses, "headers"), [name.clone()].into());
+        assert!(concerned(&ingresses, "others").is_empty());
+        ingresses.refer(Some(&definition), None);
+        assert!(concerned(&ingresses, "headers").is_empty());
+        assert!(ingresses.referrers.is_empty());
+    }
 }

@@ -174,19 +174,15 @@ impl Merger {
     }
 
     /// The backends with affinity of hosts that have other aliases now: their cookie may be set for those too.
-    fn aliased_backends(&self, rebuilt: &Rebuilt) -> BTreeSet<UpstreamName> {
+    fn aliased_backends(&self, rebuilt: &Rebuilt) -> Vec<UpstreamName> {
         let entries = rebuilt.aliases.iter();
         let entries = entries.filter_map(|host| self.hosts.entries.get(host));
         let definitions = entries
             .flat_map(|entry| &entry.claims)
             .map(|claim| &claim.definition)
             .filter(|definition| definition.settings.backend.affinity.is_some());
-        definitions
-            .flat_map(|definition| {
-                let uses = 0..definition.uses.len();
-                uses.map(|index| self.upstreams.name(definition, index))
-            })
-            .collect()
+        let names = definitions.flat_map(|definition| self.upstreams.names(definition));
+        names.cloned().collect()
     }
 
     /// Finds the main backends of canaries; answers the backends that are concerned.

@@ -124,14 +124,19 @@ fn locations(
     ledger: &mut Ledger<'_>,
 ) -> Vec<Location> {
     let policy = context.options.conflict_policy;
-    let mut entries = Vec::new();
+    let paths = claims
+        .iter()
+        .filter_map(Claim::rule)
+        .map(|rule| rule.paths.len());
+    let mut entries = Vec::with_capacity(paths.sum::<usize>() + claims.len() + 1);
     for claim in claims {
         let definition = claim.definition.as_ref();
+        let names = upstreams.names(definition);
         let Some(rule) = claim.rule() else {
             let backend = definition.default_backend.as_ref();
             entries.extend(backend.map(|backend| {
                 let settings = &definition.root_settings;
-                default_entry(definition, Some(backend), settings, upstreams)
+                default_entry(definition, Some(backend), settings, names)
             }));
             continue;
         };
@@ -141,7 +146,7 @@ fn locations(
             path_type: path.path_type,
             field: Some(path.field),
             service: Some(&path.backend.service),
-            upstream: upstreams.name(definition, path.backend.index),
+            upstream: path.backend.upstream(names),
             settings: &definition.location,
         });
         match policy {
@@ -164,7 +169,8 @@ fn locations(
     let owner = root_owner(claims, policy);
     entries.extend(owner.map(|owner| {
         let settings = &owner.location;
-        default_entry(owner, owner.default_backend.as_ref(), settings, upstreams)
+        let names = upstreams.names(owner);
+        default_entry(owner, owner.default_backend.as_ref(), settings, names)
     }));
     let locations = path::locations(entries, ledger);
     if let Some(owner) = owner {
@@ -211,7 +217,7 @@ fn default_entry<'a>(
     definition: &'a Definition,
     backend: Option<&'a BackendUse>,
     settings: &'a Arc<LocationSettings>,
-    upstreams: &Upstreams,
+    names: &[UpstreamName],
 ) -> Entry<'a> {
     Entry {
         definition: Some(definition),
@@ -220,7 +226,7 @@ fn default_entry<'a>(
         field: None,
         service: backend.map(|backend| &backend.service),
         upstream: backend.map_or_else(UpstreamName::default_backend, |backend| {
-            upstreams.name(definition, backend.index)
+            backend.upstream(names)
         }),
         settings,
     }

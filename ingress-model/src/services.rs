@@ -35,6 +35,7 @@ impl Services {
     /// Takes changes; answers the Services that they concern, which may be repeated.
     pub(crate) fn update(&mut self, changes: &Changes<'_>) -> Vec<ObjectName> {
         let count = changes.services.len() + changes.endpoint_slices.len();
+        self.by_name.reserve(changes.services.len());
         let mut touched = Vec::with_capacity(count);
         for change in &changes.services {
             self.edit(change.name, |served| served.service = change.new.cloned());

@@ -80,6 +80,8 @@ pub(crate) struct Group {
 struct Base {
     users: Vec<User>,
     groups: Vec<(UpstreamName, Group)>,
+    /// To be grouped again.
+    is_touched: bool,
 }
 
 /// All groups, and the name that each use got.
@@ -95,18 +97,16 @@ pub(crate) struct Upstreams {
 /// What an update changed.
 #[derive(Debug, Default)]
 pub(crate) struct Regrouped {
-    /// Backends to be built again, or taken away.
-    pub(crate) backends: HashSet<UpstreamName>,
+    /// Backends to be built again, or taken away; they may be repeated.
+    pub(crate) backends: Vec<UpstreamName>,
     /// Ingresses of which a backend has another name now.
     pub(crate) renamed: BTreeSet<ObjectName>,
 }
 
 impl Upstreams {
-    /// The name of the backend for one of a definition's uses.
-    pub(crate) fn name(&self, definition: &Definition, index: usize) -> UpstreamName {
-        let names = self.names.get(&definition.name);
-        let name = names.and_then(|names| names.get(index)).cloned();
-        name.unwrap_or_else(UpstreamName::default_backend)
+    /// The names of the backends for a definition's uses.
+    pub(crate) fn names(&self, definition: &Definition) -> &[UpstreamName] {
+        self.names.get(&definition.name).map_or(&[], |names| names)
     }
 
     /// The uses that share a backend.
@@ -131,13 +131,14 @@ impl Upstreams {
     /// Takes edits, and groups again what they concern.
     pub(crate) fn update(&mut self, edits: &Edits) -> Regrouped {
         let removed = edits.removed_names();
-        let mut touched: HashSet<&UpstreamName> = HashSet::new();
+        let mut touched: Vec<&UpstreamName> = Vec::with_capacity(edits.added.len());
         for used in edits.removed.iter().flat_map(|definition| &definition.uses) {
-            if touched.insert(&used.base)
-                && let Some(base) = self.bases.get_mut(&used.base)
+            if let Some(base) = self.bases.get_mut(&used.base)
+                && !std::mem::replace(&mut base.is_touched, true)
             {
                 base.users
                     .retain(|user| !removed.contains(&user.definition.name));
+                touched.push(&used.base);
             }
         }
         for definition in &edits.removed {
@@ -146,12 +147,15 @@ impl Upstreams {
                 self.forget_service(used);
             }
         }
+        self.names.reserve(edits.added.len());
+        self.bases.reserve(edits.added.len());
+        self.by_service.reserve(edits.added.len());
         for definition in &edits.added {
-            self.add(definition);
-            touched.extend(definition.uses.iter().map(|used| &used.base));
+            self.add(definition, &mut touched);
         }
         let mut regrouped = Regrouped::default();
-        for base in touched.into_iter().collect::<Vec<_>>() {
+        regrouped.backends.reserve(touched.len());
+        for base in touched {
             self.regroup(base, &mut regrouped);
         }
         for definition in &edits.added {
@@ -160,20 +164,19 @@ impl Upstreams {
         regrouped
     }
 
-    fn add(&mut self, definition: &Arc<Definition>) {
+    fn add<'a>(&mut self, definition: &'a Arc<Definition>, touched: &mut Vec<&'a UpstreamName>) {
         // Each use is named when its base is grouped.
         let names = definition.uses.iter().map(|used| used.base.clone());
         self.names.insert(definition.name.clone(), names.collect());
         for (index, used) in definition.uses.iter().enumerate() {
-            let user = User {
+            let base = self.bases.entry_ref(&used.base).or_default();
+            base.users.push(User {
                 definition: Arc::clone(definition),
                 index,
-            };
-            self.bases
-                .entry_ref(&used.base)
-                .or_default()
-                .users
-                .push(user);
+            });
+            if !std::mem::replace(&mut base.is_touched, true) {
+                touched.push(&used.base);
+            }
             let bases = self.by_service.entry_ref(&used.service).or_default();
             if !bases.contains(&used.base) {
                 bases.push(used.base.clone());
@@ -206,6 +209,7 @@ impl Upstreams {
         let Some(base) = self.bases.get_mut(name) else {
             return;
         };
+        base.is_touched = false;
         regrouped
             .backends
             .extend(base.groups.drain(..).map(|(name, _)| name));
@@ -219,8 +223,10 @@ impl Upstreams {
                 .then_with(|| a.definition.age.cmp(&b.definition.age))
                 .then(a.index.cmp(&b.index))
         });
+        let groups = grouped(&base.users);
+        let is_shared = groups.len() > 1;
         let mut used = HashSet::new();
-        for group in grouped(&base.users) {
+        for group in groups {
             let name = unused_name(name, &group, &used);
             for user in &group.users {
                 let known = self.names.get_mut(&user.definition.name);
@@ -230,8 +236,10 @@ impl Upstreams {
                     regrouped.renamed.insert(user.definition.name.clone());
                 }
             }
-            regrouped.backends.insert(name.clone());
-            used.insert(name.clone());
+            regrouped.backends.push(name.clone());
+            if is_shared {
+                used.insert(name.clone());
+            }
             base.groups.push((name, group));
         }
     }
