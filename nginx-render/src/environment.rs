@@ -39,8 +39,6 @@ pub struct Environment {
     pub user: Option<User>,
     /// Sizes of the dictionaries that workers share.
     pub shared_dicts: BTreeMap<String, Size>,
-    /// Rules of ModSecurity that are installed here.
-    pub modsecurity: ModSecurityRules,
     /// Certificate and key, PEM, that are shown as long as the Lua side has none. `None`: handshakes fail until then.
     pub default_certificate_pem: Option<Arc<str>>,
 }
@@ -65,15 +63,6 @@ pub struct Ports {
     pub status: u16,
     /// `--default-server-port`.
     pub default_server: u16,
-}
-
-/// Files with rules of ModSecurity.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ModSecurityRules {
-    /// Rules for locations that bring none of their own.
-    pub rules: Option<String>,
-    /// The OWASP core rule set.
-    pub core_rules: Option<String>,
 }
 
 /// Where figures about requests go.
@@ -104,7 +93,6 @@ impl Default for Environment {
             backlog: 511,
             user: None,
             shared_dicts: Self::default_dicts(),
-            modsecurity: ModSecurityRules::default(),
             default_certificate_pem: None,
         }
     }

@@ -62,8 +62,28 @@ impl fmt::Display for RelativePath {
 pub struct FileContent {
     /// The text.
     pub text: String,
-    /// Whether only NGINX's master may read it: keys and passwords.
+    /// Whether nobody but NGINX may read it: keys and passwords.
     pub private: bool,
+    /// Whether NGINX's workers read it, while they serve requests; otherwise only its master does, when it starts.
+    pub workers: bool,
+}
+
+impl FileContent {
+    pub(crate) fn public(text: String) -> Self {
+        Self {
+            text,
+            private: false,
+            workers: false,
+        }
+    }
+
+    pub(crate) fn private(text: String) -> Self {
+        Self {
+            text,
+            private: true,
+            workers: false,
+        }
+    }
 }
 
 impl fmt::Debug for FileContent {
@@ -74,6 +94,7 @@ impl fmt::Debug for FileContent {
         }
         debug
             .field("private", &self.private)
+            .field("workers", &self.workers)
             .finish_non_exhaustive()
     }
 }
@@ -131,10 +152,7 @@ mod tests {
 
     #[test]
     fn secrets_are_not_shown() {
-        let file = FileContent {
-            text: "hunter2".into(),
-            private: true,
-        };
+        let file = FileContent::private("hunter2".into());
         assert!(!format!("{file:?}").contains("hunter2"));
     }
 }

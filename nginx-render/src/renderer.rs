@@ -106,8 +106,7 @@ impl Renderer {
         add_file(
             &mut rendered,
             "lua.json",
-            dictionaries::settings_file(&context, &number),
-            false,
+            FileContent::public(dictionaries::settings_file(&context, &number)),
         );
         Ok(rendered)
     }
@@ -186,18 +185,24 @@ fn add_files(
         }
     }
     if let Some(pem) = &context.environment.default_certificate_pem {
-        add_file(rendered, DEFAULT_CERTIFICATE, pem.as_ref().to_owned(), true);
+        add_file(
+            rendered,
+            DEFAULT_CERTIFICATE,
+            FileContent::private(pem.as_ref().to_owned()),
+        );
     }
     if !(layout.tcp.is_empty() && layout.udp.is_empty())
         && context.capabilities.has(Module::StreamJs)
     {
-        add_file(rendered, stream::SCRIPT, stream::script(context), false);
+        add_file(
+            rendered,
+            stream::SCRIPT,
+            FileContent::public(stream::script(context)),
+        );
     }
 }
 
-fn add_file(rendered: &mut Rendered, path: &str, text: String, private: bool) {
+fn add_file(rendered: &mut Rendered, path: &str, file: FileContent) {
     let path = RelativePath::new(path);
-    rendered
-        .files
-        .extend(path.map(|path| (path, FileContent { text, private })));
+    rendered.files.extend(path.map(|path| (path, file)));
 }

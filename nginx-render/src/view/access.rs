@@ -56,8 +56,8 @@ pub(crate) fn password(
         directive(file, [absolute]),
     ];
     let content = FileContent {
-        text: auth.users.reveal().into(),
-        private: true,
+        workers: true,
+        ..FileContent::private(auth.users.reveal().into())
     };
     Ok((directives, path, content))
 }
@@ -161,9 +161,12 @@ pub(crate) fn rates(settings: &LocationSettings, context: &Context<'_>) -> Vec<D
 impl ZonesView {
     pub(crate) fn new(id: u64, zones: &Zones, context: &Context<'_>) -> Result<Self, Unprintable> {
         const SIZE: &str = "5m";
-        let key = || match zones.exempt.is_empty() {
-            true => template(context.config.limit_conn_zone_variable.as_str()),
-            false => Ok(constant(format!("$limit_key_{id:016x}"))),
+        let key = || {
+            if zones.exempt.is_empty() {
+                template(context.config.limit_conn_zone_variable.as_str())
+            } else {
+                Ok(constant(format!("$limit_key_{id:016x}")))
+            }
         };
         let zone = |unit| word(format_args!("zone={}:{SIZE}", zone_name(id, unit)));
         let mut directives = Vec::new();

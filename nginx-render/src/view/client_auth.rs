@@ -127,11 +127,5 @@ pub(crate) fn certificate_file(
     let secret = &authority.secret;
     let path = format!("ssl/{kind}-{}_{}.pem", secret.namespace(), secret.name());
     let path = RelativePath::new(&path).ok_or(Unprintable::FileName)?;
-    Ok((
-        path,
-        FileContent {
-            text: text.into(),
-            private: false,
-        },
-    ))
+    Ok((path, FileContent::public(text.into())))
 }

@@ -51,34 +51,24 @@ pub(crate) fn directives(
             [template(id.as_str())?],
         ));
     }
-    let rules = &context.environment.modsecurity;
-    let mut include = |path: &str| {
-        directives.push(directive("modsecurity_rules_file", [plain(path)?]));
-        Ok(())
+    // Rules that come with a distribution may not be there, and NGINX refuses to start without them: only those that an
+    // Ingress brings are used.
+    let (Some(rules), Some(ingress), false) = (
+        &modsecurity.rules,
+        &location.ingress,
+        modsecurity.core_rules,
+    ) else {
+        return Err(Unprintable::NoRules);
     };
-    match (&modsecurity.rules, &location.ingress) {
-        (Some(own), Some(ingress)) => {
-            let path = format!(
-                "modsecurity/{}_{}.conf",
-                ingress.namespace(),
-                ingress.name()
-            );
-            let path = RelativePath::new(&path).ok_or(Unprintable::FileName)?;
-            include(&format!("{}/{path}", context.environment.nginx_dir))?;
-            let text = format!("{}\n", own.as_str());
-            extras.add_file(
-                path,
-                FileContent {
-                    text,
-                    private: false,
-                },
-                source,
-            );
-        }
-        (_, _) => rules.rules.as_deref().map_or(Ok(()), &mut include)?,
-    }
-    if modsecurity.core_rules {
-        rules.core_rules.as_deref().map_or(Ok(()), &mut include)?;
-    }
+    let path = format!(
+        "modsecurity/{}_{}.conf",
+        ingress.namespace(),
+        ingress.name()
+    );
+    let path = RelativePath::new(&path).ok_or(Unprintable::FileName)?;
+    let absolute = plain(&format!("{}/{path}", context.environment.nginx_dir))?;
+    directives.push(directive("modsecurity_rules_file", [absolute]));
+    let text = format!("{}\n", rules.as_str());
+    extras.add_file(path, FileContent::public(text), source);
     Ok(directives)
 }

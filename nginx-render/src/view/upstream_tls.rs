@@ -53,6 +53,9 @@ const GRPC: Names = Names {
     depth: "grpc_ssl_verify_depth",
 };
 
+/// Files that directives refer to.
+type Files = Vec<(RelativePath, FileContent)>;
+
 /// The directives of a location, and their files.
 ///
 /// # Errors
@@ -61,7 +64,7 @@ pub(crate) fn directives(
     tls: &UpstreamTls,
     protocol: BackendProtocol,
     context: &Context<'_>,
-) -> Result<(Vec<Directive>, Vec<(RelativePath, FileContent)>), Unprintable> {
+) -> Result<(Vec<Directive>, Files), Unprintable> {
     let names = match protocol {
         BackendProtocol::Http | BackendProtocol::Https | BackendProtocol::AutoHttp => &PROXY,
         BackendProtocol::Grpc | BackendProtocol::Grpcs => &GRPC,
@@ -89,10 +92,7 @@ pub(crate) fn directives(
             tls.secret.name()
         );
         let path = RelativePath::new(&path).ok_or(Unprintable::FileName)?;
-        let file = FileContent {
-            text: pem.reveal().into(),
-            private: true,
-        };
+        let file = FileContent::private(pem.reveal().into());
         let absolute = keep((path, file))?;
         directives.push(directive(names.key, [crate::value::copy(&absolute)]));
         directives.push(directive(names.certificate, [absolute]));
