@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use site::{
     Site,
     backend::{Backend, ingress},
-    has_nginx, open_directory,
+    open_directory,
 };
 use support::{ApiDouble, Fault, Target, Verb};
 
@@ -68,9 +68,6 @@ impl Cluster {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn objects_of_the_cluster_are_served() {
-    if !has_nginx() {
-        return;
-    }
     let cluster = Cluster::start(&[]).await;
     cluster.add("b").await;
     cluster.api.delete("ingresses", "default", "a");
@@ -80,9 +77,6 @@ async fn objects_of_the_cluster_are_served() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kubeconfig_leads_to_the_cluster() {
-    if !has_nginx() {
-        return;
-    }
     let (api, _backend) = Cluster::prepare().await;
     let kubeconfig = api.kubeconfig();
     let flag = format!("--kubeconfig={}", kubeconfig.path().display());
@@ -93,9 +87,6 @@ async fn a_kubeconfig_leads_to_the_cluster() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn watches_that_end_or_expire_are_taken_up_again() {
-    if !has_nginx() {
-        return;
-    }
     let cluster = Cluster::start(&[]).await;
     for resource in ["ingresses", "services", "endpointslices"] {
         cluster.api.end_watches(resource);
@@ -111,9 +102,6 @@ async fn watches_that_end_or_expire_are_taken_up_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_new_list_lacks_is_taken_away() {
-    if !has_nginx() {
-        return;
-    }
     let cluster = Cluster::start(&[]).await;
     cluster.add("b").await;
     cluster.api.vanish("ingresses", "default", "a");
@@ -123,9 +111,6 @@ async fn what_a_new_list_lacks_is_taken_away() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_the_api_server_everything_goes_on() {
-    if !has_nginx() {
-        return;
-    }
     let cluster = Cluster::start(&[]).await;
     cluster.api.go_away().await;
     cluster
@@ -145,9 +130,6 @@ async fn without_the_api_server_everything_goes_on() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_served_before_everything_is_listed() {
-    if !has_nginx() {
-        return;
-    }
     let (api, _backend) = Cluster::prepare().await;
     let hold = api.hold(Target::any().verb(Verb::List).on("endpointslices"));
     let site = Cluster::controller(&api, &[]);
@@ -170,9 +152,6 @@ async fn nothing_is_served_before_everything_is_listed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn classes_that_may_not_be_listed_are_done_without() {
-    if !has_nginx() {
-        return;
-    }
     let (api, _backend) = Cluster::prepare().await;
     api.inject(
         Target::any().on("ingressclasses"),
@@ -190,9 +169,6 @@ async fn classes_that_may_not_be_listed_are_done_without() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_object_that_cannot_be_understood_stops_nobody() {
-    if !has_nginx() {
-        return;
-    }
     let cluster = Cluster::start(&[]).await;
     cluster.api.edit("ingresses", "default", "a", |ingress| {
         ingress["spec"]["rules"] = json!("none");
@@ -205,9 +181,6 @@ async fn an_object_that_cannot_be_understood_stops_nobody() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_the_watched_namespace_counts() {
-    if !has_nginx() {
-        return;
-    }
     let cluster = Cluster::start(&["--watch-namespace=default"]).await;
     let elsewhere =
         ingress("x", "x.test", "one", "").replace("namespace: default", "namespace: elsewhere");

@@ -4,14 +4,13 @@ mod site;
 
 use std::fs;
 
-use controller_bin::nginx::program;
 use rcgen::CertifiedKey;
 use rustix::process::Signal;
 use rustls::pki_types::CertificateDer;
 use site::{
     Site,
     backend::{Backend, annotated, ingress, service},
-    controller, has_nginx, http, open_directory, send,
+    controller, http, open_directory, send,
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -20,9 +19,6 @@ use tokio::{
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_ingress_is_served_changed_and_taken_away() {
-    if !has_nginx() {
-        return;
-    }
     let one = Backend::start("one").await;
     let site = Site::with_manifests(&[
         ("service.yaml", &one.service("one")),
@@ -42,9 +38,6 @@ async fn an_ingress_is_served_changed_and_taken_away() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn endpoints_move_without_a_reload() {
-    if !has_nginx() {
-        return;
-    }
     let (one, two) = (Backend::start("one").await, Backend::start("two").await);
     let site = Site::with_manifests(&[
         ("service.yaml", &one.service("app")),
@@ -78,9 +71,6 @@ async fn endpoints_move_without_a_reload() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_host_shows_its_own_certificate() {
-    if !has_nginx() {
-        return;
-    }
     let one = Backend::start("one").await;
     let secret = |name: &str, pair: &CertifiedKey<rcgen::KeyPair>| {
         let indented = |pem: String| pem.replace('\n', "\n    ");
@@ -149,9 +139,6 @@ async fn each_host_shows_its_own_certificate() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_broken_file_changes_nothing_and_stops_nobody() {
-    if !has_nginx() {
-        return;
-    }
     let one = Backend::start("one").await;
     let site = Site::with_manifests(&[
         ("service.yaml", &one.service("one")),
@@ -174,9 +161,6 @@ async fn a_broken_file_changes_nothing_and_stops_nobody() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_ingress_that_nginx_refuses_is_kept_apart() {
-    if !has_nginx() {
-        return;
-    }
     let one = Backend::start("one").await;
     let site = Site::with_manifests(&[
         ("service.yaml", &one.service("one")),
@@ -210,9 +194,6 @@ async fn an_ingress_that_nginx_refuses_is_kept_apart() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_ingress_is_found_that_nginx_refuses_without_naming_it() {
-    if !has_nginx() {
-        return;
-    }
     let one = Backend::start("one").await;
     let site = Site::with_manifests(&[
         ("service.yaml", &one.service("one")),
@@ -235,9 +216,6 @@ async fn an_ingress_is_found_that_nginx_refuses_without_naming_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_nginx_that_is_killed_comes_back_with_everything() {
-    if !has_nginx() {
-        return;
-    }
     let one = Backend::start("one").await;
     let site = Site::with_manifests(&[
         ("service.yaml", &one.service("one")),
@@ -259,9 +237,6 @@ async fn an_nginx_that_is_killed_comes_back_with_everything() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_that_is_being_answered_is_finished_before_the_end() {
-    if !has_nginx() {
-        return;
-    }
     // A back end that answers when it is told to.
     let slow = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = slow.local_addr().unwrap().port();
@@ -305,9 +280,6 @@ async fn a_request_that_is_being_answered_is_finished_before_the_end() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_signal_hurries_the_end() {
-    if !has_nginx() {
-        return;
-    }
     let slow = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = slow.local_addr().unwrap().port();
     let mut site = Site::with_manifests(&[
@@ -342,9 +314,6 @@ async fn a_second_signal_hurries_the_end() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn health_fails_during_the_grace_period_while_requests_are_served() {
-    if !has_nginx() {
-        return;
-    }
     let one = Backend::start("one").await;
     let directory = open_directory();
     let manifests = directory.path().join("manifests");
@@ -372,9 +341,6 @@ async fn health_fails_during_the_grace_period_while_requests_are_served() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_burst_of_ingresses_makes_few_reloads() {
-    if !has_nginx() {
-        return;
-    }
     let one = Backend::start("one").await;
     let site = Site::with_manifests(&[("service.yaml", &one.service("one"))]).await;
     let before = site.logged(" loaded ");
@@ -392,9 +358,6 @@ async fn a_burst_of_ingresses_makes_few_reloads() {
 
 #[test]
 fn somebody_elses_nginx_conf_is_not_overwritten() {
-    if !program::find(None).is_file() {
-        return;
-    }
     let directory = open_directory();
     let conf = directory.path().join("nginx.conf");
     fs::write(&conf, "user www-data;\n").unwrap();
@@ -414,9 +377,6 @@ fn somebody_elses_nginx_conf_is_not_overwritten() {
 
 #[test]
 fn a_port_that_is_taken_is_named() {
-    if !program::find(None).is_file() {
-        return;
-    }
     let directory = open_directory();
     let taken = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
     let port = taken.local_addr().unwrap().port();

@@ -37,11 +37,12 @@ fn free_port() -> u16 {
 }
 
 impl Site {
-    fn new(checksum: &str) -> Option<Self> {
+    fn new(checksum: &str) -> Self {
         let binary = program::find(None);
-        if !binary.is_file() {
-            return None;
-        }
+        assert!(
+            binary.is_file(),
+            "these tests need nginx: see `make packages`"
+        );
         let directory = tempfile::tempdir().unwrap();
         let process = Process::new(&binary, &directory.path().join("nginx.conf"));
         let site = Self {
@@ -50,7 +51,7 @@ impl Site {
             process,
         };
         site.write(&site.text(checksum));
-        Some(site)
+        site
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -120,7 +121,7 @@ fn send(pid: u32, signal: Signal) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reload_is_over_when_new_workers_answer() {
-    let Some(site) = Site::new("one") else { return };
+    let site = Site::new("one");
     site.start("one").await;
     let (pid, _) = site.running(1).await;
     let old = census::workers(pid);
@@ -137,7 +138,7 @@ async fn a_reload_is_over_when_new_workers_answer() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reload_that_nginx_gives_up_is_known_at_once() {
-    let Some(site) = Site::new("one") else { return };
+    let site = Site::new("one");
     site.start("one").await;
     site.write("daemon off; nonsense;");
     let error = reload::reload(&site.process, &site.client(), "two", SOON)
@@ -153,7 +154,7 @@ async fn a_reload_that_nginx_gives_up_is_known_at_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn workers_with_another_configuration_confirm_nothing() {
-    let Some(site) = Site::new("one") else { return };
+    let site = Site::new("one");
     site.start("one").await;
     let within = Duration::from_millis(300);
     let error = reload::reload(&site.process, &site.client(), "two", within)
@@ -165,7 +166,7 @@ async fn workers_with_another_configuration_confirm_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_nginx_that_is_killed_comes_back() {
-    let Some(site) = Site::new("one") else { return };
+    let site = Site::new("one");
     site.start("one").await;
     for start in [2, 3] {
         let (pid, _) = site.running(start - 1).await;
@@ -189,7 +190,7 @@ async fn an_nginx_that_is_killed_comes_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_are_finished_before_the_end_unless_time_is_up() {
-    let Some(site) = Site::new("one") else { return };
+    let site = Site::new("one");
     fs::write(site.path("body"), "x".repeat(1_000)).unwrap();
     site.start("one").await;
     let mut slow = TcpStream::connect(("127.0.0.1", site.port)).await.unwrap();
@@ -216,7 +217,7 @@ async fn requests_are_finished_before_the_end_unless_time_is_up() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_nginx_that_an_earlier_controller_left_is_ended() {
-    let Some(site) = Site::new("one") else { return };
+    let site = Site::new("one");
     let mut left = tokio::process::Command::new(site.process.binary())
         .arg("-c")
         .arg(site.path("nginx.conf"))
@@ -238,7 +239,7 @@ async fn an_nginx_that_an_earlier_controller_left_is_ended() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_test_names_what_is_wrong_and_where() {
-    let Some(site) = Site::new("one") else { return };
+    let site = Site::new("one");
     assert!(
         test(site.process.binary(), &site.path("nginx.conf"))
             .await

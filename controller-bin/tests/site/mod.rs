@@ -30,11 +30,6 @@ use self::http::Response;
 /// How long anything may take that is waited for.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
-/// Whether there is an NGINX to test with; where there is none, tests have nothing to look at and pass.
-pub(crate) fn has_nginx() -> bool {
-    controller_bin::nginx::program::find(None).is_file()
-}
-
 /// The ports of a controller.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ports {
