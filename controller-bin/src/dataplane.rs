@@ -10,6 +10,7 @@
 
 use std::{
     collections::BTreeMap,
+    ops::Deref,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -71,6 +72,23 @@ struct Teller {
     stream_files: StreamFiles,
     /// Which start of the process was told.
     start: Option<u64>,
+}
+
+/// What NGINX should know: that of the last merge as it is, except while files change.
+enum Due {
+    Wanted(Arc<Outcome>),
+    Both(Live),
+}
+
+impl Deref for Due {
+    type Target = Live;
+
+    fn deref(&self) -> &Live {
+        match self {
+            Self::Wanted(outcome) => &outcome.model.live,
+            Self::Both(live) => live,
+        }
+    }
 }
 
 impl DataPlane {
@@ -180,21 +198,23 @@ impl DataPlane {
     }
 
     /// What NGINX should know now.
-    fn live(&self) -> Option<Live> {
+    fn live(&self) -> Option<Due> {
         let mut known = self.known();
         let wanted = Arc::clone(known.wanted.as_ref()?);
         if let Some(loaded) = &mut known.loaded
             && wanted.model.layout == loaded.outcome.model.layout
         {
             // Only what need not be loaded is different.
-            loaded.outcome = wanted;
-            return Some(loaded.outcome.model.live.clone());
+            loaded.outcome = Arc::clone(&wanted);
+            return Some(Due::Wanted(wanted));
         }
         // Which of the two files is in force is not certain while the newer ones are being loaded.
         let older = [&known.loaded, &known.written].into_iter().flatten();
-        Some(older.fold(wanted.model.live.clone(), |live, files| {
-            both(live, &files.outcome.model.live)
-        }))
+        Some(Due::Both(
+            older.fold(wanted.model.live.clone(), |live, files| {
+                both(live, &files.outcome.model.live)
+            }),
+        ))
     }
 
     /// Asks NGINX whether it knows what it was told, and has it told anew if not. Answers whether it did not.

@@ -70,11 +70,8 @@ impl Renderer {
     /// # Errors
     /// When NGINX cannot do what is needed, or a setting that concerns all servers cannot be written down.
     pub fn render(&mut self, layout: &Layout) -> Result<Rendered, RenderError> {
-        let needed = [Module::Lua]
-            .into_iter()
-            .find(|module| !self.capabilities.has(*module));
-        if let Some(module) = needed {
-            return Err(RenderError::MissingModule(module));
+        if !self.capabilities.has(Module::Lua) {
+            return Err(RenderError::MissingModule(Module::Lua));
         }
         if self.config != layout.config {
             self.config = Arc::clone(&layout.config);

@@ -9,16 +9,16 @@ pub mod monitor;
 pub mod requests;
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     error::Error,
     io,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use axum::{Router, http::StatusCode, response::IntoResponse, routing::get};
-use ingress_model::{ObjectName, Outcome};
+use ingress_model::{Host, ObjectName, Outcome, Server};
 use lua_sync_client::Applied;
 use prometheus::{Encoder, Gauge, Opts, Registry, TextEncoder};
 
@@ -89,7 +89,12 @@ pub struct Metrics {
 struct Gathered {
     controller: ControllerMetrics,
     requests: Arc<RequestMetrics>,
+    /// What requests are counted for. Most syncs change endpoints only and leave it as it is.
+    served: Mutex<Servers>,
 }
+
+/// Servers by host, as a layout has them.
+type Servers = BTreeMap<Host, Arc<Server>>;
 
 /// The socket that workers report to, below NGINX's directory.
 #[must_use]
@@ -179,7 +184,23 @@ impl Gathered {
                 &identity,
                 settings(&args.metrics),
             )?),
+            served: Mutex::default(),
         })
+    }
+
+    /// Counts requests for these servers from now on.
+    fn serve(&self, servers: &Servers) {
+        let mut served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
+        if *served == *servers {
+            return;
+        }
+        let hosts = servers.keys().map(|host| host.as_str().to_owned());
+        let locations = servers.values().flat_map(|server| &server.locations);
+        let ingresses: BTreeSet<ObjectName> = locations
+            .filter_map(|location| location.ingress.clone())
+            .collect();
+        self.requests.serve(hosts.collect(), &ingresses);
+        served.clone_from(servers);
     }
 }
 
@@ -204,16 +225,7 @@ impl Observer for Metrics {
     fn merged(&self, outcome: &Arc<Outcome>, took: Duration) {
         if let Some(gathered) = &self.gathered {
             gathered.controller.sync_ended(took);
-            let servers = &outcome.model.layout.servers;
-            let hosts: HashSet<String> = servers
-                .keys()
-                .map(|host| host.as_str().to_owned())
-                .collect();
-            let locations = servers.values().flat_map(|server| &server.locations);
-            let ingresses: BTreeSet<ObjectName> = locations
-                .filter_map(|location| location.ingress.clone())
-                .collect();
-            gathered.requests.serve(hosts, &ingresses);
+            gathered.serve(&outcome.model.layout.servers);
         }
         self.next.merged(outcome, took);
     }
