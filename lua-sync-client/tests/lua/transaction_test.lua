@@ -1,31 +1,12 @@
 local check = require("check")
+local scratches = require("scratch")
 local store = require("ingress.store")
 local transaction = require("ingress.transaction")
 
--- A small dictionary that nothing else in the tests uses.
+local keys, write = scratches.keys, scratches.write
+
 local function empty_store()
-  local scratch = store.open("balancer_ewma")
-  scratch.dict:flush_all()
-  scratch.dict:flush_expired()
-  scratch:prepare()
-  return scratch
-end
-
-local function write(scratch, values, removals)
-  local changes = transaction.new()
-  for id, text in pairs(values) do
-    changes:put(scratch, id, text)
-  end
-  for _, id in ipairs(removals or {}) do
-    changes:remove(scratch, id)
-  end
-  return changes:commit()
-end
-
-local function keys(scratch)
-  local list = scratch.dict:get_keys(0)
-  table.sort(list)
-  return list
+  return scratches.open(store, "balancer_ewma")
 end
 
 return {
