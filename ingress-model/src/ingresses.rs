@@ -10,11 +10,12 @@ use crate::{
     changes::Changes,
     class::Refusal,
     context::Context,
-    definition::{Definition, is_name},
+    definition::Definition,
     diagnostic::{Diagnostic, Reason, Severity},
     inspect,
     object::{ObjectKind, ObjectName, ObjectRef},
     snapshot::{LastGood, Snapshot},
+    specification::is_name,
     upstream::Edits,
 };
 

@@ -54,6 +54,7 @@ pub mod selector;
 mod server;
 mod services;
 pub mod snapshot;
+mod specification;
 mod spelling;
 mod stream;
 mod tls;

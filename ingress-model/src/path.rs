@@ -95,14 +95,15 @@ impl Entry<'_> {
 /// learns of it, unless the entry is the controller's own.
 pub(crate) fn locations(entries: Vec<Entry<'_>>, ledger: &mut Ledger<'_>) -> Vec<Location> {
     let entries = entries.into_iter().enumerate();
-    let wanted = entries.map(|(rank, entry)| Held {
+    let held = entries.map(|(rank, entry)| Held {
         rank,
         entry,
         losers: Vec::new(),
     });
-    let held = hold(wanted.collect(), |entry| (entry.path, entry.path_type));
+    let mut held: Vec<_> = held.collect();
+    hold(&mut held, |entry| (entry.path, entry.path_type));
     let regex = held.iter().any(|held| held.entry.is_regex());
-    let mut held = hold(held, |entry| match entry.path_type {
+    hold(&mut held, |entry| match entry.path_type {
         _ if regex => (false, entry.path),
         PathType::Exact => (true, entry.path),
         PathType::Prefix => (false, without_slash(entry.path)),
@@ -129,22 +130,19 @@ struct Held<'a> {
 }
 
 /// Of the entries with one key the first holds, and takes over what the others held.
-fn hold<'a, K: Ord>(mut held: Vec<Held<'a>>, key: impl Fn(&Entry<'a>) -> K) -> Vec<Held<'a>> {
+fn hold<'a, K: Ord>(held: &mut Vec<Held<'a>>, key: impl Fn(&Entry<'a>) -> K) {
     held.sort_by(|a, b| {
         let keys = key(&a.entry).cmp(&key(&b.entry));
         keys.then(a.rank.cmp(&b.rank))
     });
-    let mut kept: Vec<Held<'a>> = Vec::with_capacity(held.len());
-    for next in held {
-        match kept.last_mut() {
-            Some(last) if key(&last.entry) == key(&next.entry) => {
-                last.losers.push(next.entry);
-                last.losers.extend(next.losers);
-            }
-            _ => kept.push(next),
+    held.dedup_by(|next, kept| {
+        let is_same = key(&next.entry) == key(&kept.entry);
+        if is_same {
+            kept.losers.push(next.entry.clone());
+            kept.losers.append(&mut next.losers);
         }
-    }
-    kept
+        is_same
+    });
 }
 
 /// The path of a Prefix as `= path` names it; empty for `/`.

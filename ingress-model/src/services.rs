@@ -13,7 +13,7 @@ use crate::{
 /// The label that says to which Service of the namespace a slice belongs. Its own name does not count.
 const SERVICE: &str = "kubernetes.io/service-name";
 
-/// A Service, which may be missing, and its slices by name.
+/// A Service, which may be missing, and its slices.
 #[derive(Debug, Default)]
 pub(crate) struct Served {
     pub(crate) service: Option<Arc<Service>>,
@@ -59,10 +59,7 @@ impl Services {
             && let Some(service) = service_of(name, slice)
         {
             self.edit(&service, |served| {
-                let place = served.slices.partition_point(|(known, _)| known < name);
-                served
-                    .slices
-                    .insert(place, (name.clone(), Arc::clone(slice)));
+                served.slices.push((name.clone(), Arc::clone(slice)));
             });
             touched.push(service);
         }

@@ -7,7 +7,6 @@ use std::{
 
 use crate::{
     context::Context,
-    definition::is_name,
     diagnostic::{Diagnostic, Reason, Severity},
     endpoints::{self, Protocol, Query},
     layout::StreamServer,
@@ -15,6 +14,7 @@ use crate::{
     object::{ObjectKind, ObjectName, ObjectRef},
     services::Services,
     snapshot::Snapshot,
+    specification::is_name,
 };
 
 /// The services of one protocol, by external port.

@@ -311,3 +311,68 @@ impl Hash for Wish<'_> {
         self.canary.hash(state);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::networking::v1::{
+        Ingress, IngressBackend, IngressServiceBackend, IngressSpec, ServiceBackendPort,
+    };
+
+    use super::*;
+    use crate::annotation::IngressSettings;
+
+    /// An Ingress whose default backend is port 80 of a Service.
+    fn definition(name: &str, service: &str) -> Arc<Definition> {
+        let ingress = Ingress {
+            spec: Some(IngressSpec {
+                default_backend: Some(IngressBackend {
+                    service: Some(IngressServiceBackend {
+                        name: service.into(),
+                        port: Some(ServiceBackendPort {
+                            number: Some(80),
+                            name: None,
+                        }),
+                    }),
+                    resource: None,
+                }),
+                ..IngressSpec::default()
+            }),
+            ..Ingress::default()
+        };
+        let name = ObjectName::new("shop", name);
+        let settings = IngressSettings::default();
+        Arc::new(Definition::read(
+            &name,
+            &ingress,
+            settings,
+            Arc::default(),
+            &mut Vec::new(),
+        ))
+    }
+
+    #[test]
+    fn nothing_is_left_of_ingresses_that_went() {
+        let (one, two) = (definition("one", "a"), definition("two", "a"));
+        let name = UpstreamName::new("shop-a-80");
+        let mut upstreams = Upstreams::default();
+        let added = vec![Arc::clone(&one), Arc::clone(&two)];
+        let regrouped = upstreams.update(&Edits {
+            added,
+            removed: Vec::new(),
+        });
+        assert_eq!(regrouped.backends, std::slice::from_ref(&name));
+        assert_eq!(upstreams.group(&name).unwrap().users.len(), 2);
+        for gone in [one, two] {
+            let service = ObjectName::new("shop", "a");
+            assert_eq!(upstreams.of_service(&service).collect::<Vec<_>>(), [&name]);
+            upstreams.update(&Edits {
+                removed: vec![gone],
+                added: Vec::new(),
+            });
+        }
+        assert!(upstreams.group(&name).is_none());
+        assert!(upstreams.bases.is_empty());
+        assert!(upstreams.by_service.is_empty());
+        assert!(upstreams.names.is_empty());
+    }
+}

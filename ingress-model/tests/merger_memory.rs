@@ -257,7 +257,7 @@ fn an_alias_that_is_lost_is_lost_for_the_cookie_too() {
     let alias = json!({"nginx.ingress.kubernetes.io/server-alias": "alias.test"});
     let sticky = json!({"nginx.ingress.kubernetes.io/affinity": "cookie"});
     let mut story = Story::new(&[
-        ingress("alias", "a.test", "a", &alias),
+        ingress("alias", "a.test", "b", &alias),
         ingress("sticky", "a.test", "a", &sticky),
     ]);
     story
