@@ -32,6 +32,7 @@ mod escape;
 mod pattern;
 mod rendered;
 mod renderer;
+mod settings;
 mod source_map;
 mod statements;
 mod value;

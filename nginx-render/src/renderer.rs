@@ -9,7 +9,8 @@ use crate::{
     capabilities::{Capabilities, Module},
     environment::Environment,
     rendered::{Checksum, FileContent, RelativePath, Rendered},
-    source_map::SourceMap,
+    settings,
+    source_map::{Range, Source, SourceMap, Text},
     value::Unprintable,
     view::{
         Context, DEFAULT_CERTIFICATE, dictionaries,
@@ -133,7 +134,7 @@ fn fragments(
 }
 
 /// Puts the servers into their place. Line 1 is left for the checksum.
-fn assemble(frame: &crate::source_map::Text, fragments: &[Arc<Fragment>], rendered: &mut Rendered) {
+fn assemble(frame: &Text, fragments: &[Arc<Fragment>], rendered: &mut Rendered) {
     const CHECKSUM_LINES: usize = 1;
     let (bytes_before, lines_before) = frame
         .servers_at
@@ -156,14 +157,30 @@ fn assemble(frame: &crate::source_map::Text, fragments: &[Arc<Fragment>], render
         lines += fragment.text.lines;
     }
     main.push_str(after);
+    let inserted = lines - CHECKSUM_LINES - lines_before;
+    map.extend_around(&frame.ranges, CHECKSUM_LINES, lines_before, inserted);
     map.extend_around(
-        &frame.ranges,
+        &settings(&frame.content),
         CHECKSUM_LINES,
         lines_before,
-        lines - CHECKSUM_LINES - lines_before,
+        inserted,
     );
     rendered.main = main;
     rendered.source_map = map;
+}
+
+/// The lines that say what the ConfigMap says.
+fn settings(frame: &str) -> Vec<Range> {
+    let of_key = |(index, line)| {
+        let source = Source {
+            host: None,
+            path: None,
+            ingress: None,
+            what: settings::key_of(line)?,
+        };
+        Some(Range::line(index + 1, Arc::new(source)))
+    };
+    frame.lines().enumerate().filter_map(of_key).collect()
 }
 
 fn add_files(

@@ -45,6 +45,17 @@ pub(crate) struct Range {
     source: Arc<Source>,
 }
 
+impl Range {
+    /// A single line.
+    pub(crate) fn line(line: usize, source: Arc<Source>) -> Self {
+        Self {
+            first: line,
+            last: line,
+            source,
+        }
+    }
+}
+
 impl SourceMap {
     /// The innermost source of a line: a snippet rather than the location around it.
     #[must_use]

@@ -52,7 +52,7 @@ pub(crate) fn password(
     let path = RelativePath::new(&path).ok_or(Unprintable::FileName)?;
     let absolute = literal(&format!("{}/{path}", context.environment.nginx_dir))?;
     let directives = vec![
-        directive(question, [literal(auth.realm.as_str())?]),
+        directive(question, [literal(&quoted_string(auth.realm.as_str()))?]),
         directive(file, [absolute]),
     ];
     let content = FileContent {
@@ -60,6 +60,11 @@ pub(crate) fn password(
         ..FileContent::private(auth.users.reveal().into())
     };
     Ok((directives, path, content))
+}
+
+/// A text within the quotes of a header, which NGINX puts around it without a look at it (RFC 9110 §5.6.4).
+fn quoted_string(text: &str) -> String {
+    text.replace('\\', r"\\").replace('"', "\\\"")
 }
 
 /// Counters of one Ingress's requests, shared by its locations on all hosts.

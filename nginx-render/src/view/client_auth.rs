@@ -18,7 +18,7 @@ use super::{
     Context,
     directive::{Directive, directive},
     headers,
-    location::protocol,
+    routing::protocol,
 };
 
 /// A file, and who is behind it.

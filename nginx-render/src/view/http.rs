@@ -1,17 +1,19 @@
 //! The http block: what holds for every server is said here once.
 
+use std::sync::Arc;
+
 use ingress_model::{Layout, layout::BackendProtocol, value::Literal};
 
 use crate::{
     capabilities::Module,
-    source_map::Sources,
-    value::{Printed, Unprintable, map_key, plain, switch, word},
+    source_map::{END, Mark, Source, Sources},
+    value::{Printed, Unprintable, constant, map_key, plain, word},
 };
 
 use super::{
     Context, SnippetView,
     access::ZonesView,
-    compression, dictionaries,
+    defaults, dictionaries,
     directive::{Directive, directive},
     errors,
     external_auth::AuthUpstreamView,
@@ -20,8 +22,8 @@ use super::{
     forwarded::ForwardedView,
     hashes::Hashes,
     headers, listen,
-    location::protocol,
     logs::Logs,
+    routing::protocol,
     tls,
 };
 
@@ -36,9 +38,8 @@ pub(crate) struct HttpView<'a> {
     pub(crate) settings: Vec<Directive>,
     pub(crate) temp_paths: Vec<Directive>,
     pub(crate) logs: &'a Logs,
-    pub(crate) skipped_urls: Vec<Printed>,
-    pub(crate) agents: Vec<Printed>,
-    pub(crate) referers: Vec<Printed>,
+    /// Tables of requests: which are logged, which are refused.
+    pub(crate) tables: Vec<TableView>,
     pub(crate) forwarded: ForwardedView,
     pub(crate) generate_request_id: bool,
     /// What endpoints are told about the connection unless it is to be upgraded.
@@ -71,10 +72,37 @@ impl<'a> HttpView<'a> {
         sources: &mut Sources,
     ) -> Result<Self, Unprintable> {
         let (config, environment) = (context.config, context.environment);
-        let agents = map_keys(&config.block_user_agents)?;
-        let referers = map_keys(&config.block_referers)?;
-        let skipped_urls = map_keys(&config.skip_access_log_urls)?;
-        let keys = [&agents, &referers, &skipped_urls].into_iter().flatten();
+        let tables = [
+            (
+                "skip-access-log-urls",
+                "$request_uri",
+                "$loggable",
+                [1, 0],
+                &config.skip_access_log_urls,
+            ),
+            (
+                "block-user-agents",
+                "$http_user_agent",
+                "$block_ua",
+                [0, 1],
+                &config.block_user_agents,
+            ),
+            (
+                "block-referers",
+                "$http_referer",
+                "$block_ref",
+                [0, 1],
+                &config.block_referers,
+            ),
+        ];
+        let tables = tables
+            .into_iter()
+            .filter(|(.., texts)| !texts.is_empty())
+            .map(|(key, from, to, values, texts)| {
+                TableView::new(key, from, to, values, texts, sources)
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let keys = tables.iter().flat_map(|table| &table.keys);
         let hashes = Hashes::new(layout, keys.map(|key| key.0.len()).max().unwrap_or(0));
         let uses = |wanted: &[BackendProtocol]| {
             let mut locations = layout.servers.values().flat_map(|server| &server.locations);
@@ -97,12 +125,10 @@ impl<'a> HttpView<'a> {
             metrics: environment.metrics.is_some(),
             hooks_certificates: !context.hooks_certificates_by_server,
             certificates: tls::certificates(context)?,
-            settings: settings(context, &hashes)?,
-            temp_paths: temp_paths(&environment.nginx_dir)?,
+            settings: defaults::directives(context, &hashes)?,
+            temp_paths: defaults::temp_paths(&environment.nginx_dir)?,
             logs,
-            skipped_urls,
-            agents,
-            referers,
+            tables,
             forwarded: ForwardedView::new(context)?,
             generate_request_id: config.generate_request_id,
             no_upgrade: if config.upstream_keepalive_connections > 0 {
@@ -146,6 +172,45 @@ impl<'a> HttpView<'a> {
     }
 }
 
+/// A map from texts of the ConfigMap to one of two values.
+pub(crate) struct TableView {
+    pub(crate) begin: Mark,
+    pub(crate) end: Mark,
+    pub(crate) from: Printed,
+    pub(crate) to: Printed,
+    pub(crate) keys: Vec<Printed>,
+    /// The value of what is in the list, and of everything else.
+    pub(crate) listed: u8,
+    pub(crate) other: u8,
+}
+
+impl TableView {
+    fn new(
+        key: &'static str,
+        from: &str,
+        to: &str,
+        [other, listed]: [u8; 2],
+        texts: &[Literal],
+        sources: &mut Sources,
+    ) -> Result<Self, Unprintable> {
+        let source = Source {
+            host: None,
+            path: None,
+            ingress: None,
+            what: key,
+        };
+        Ok(Self {
+            begin: sources.begin(Arc::new(source)),
+            end: END,
+            from: constant(from.into()),
+            to: constant(to.into()),
+            keys: map_keys(texts)?,
+            listed,
+            other,
+        })
+    }
+}
+
 /// Keys of a map, each once: NGINX refuses a second one of the same letters.
 fn map_keys(texts: &[Literal]) -> Result<Vec<Printed>, Unprintable> {
     let mut seen = std::collections::BTreeSet::new();
@@ -155,187 +220,6 @@ fn map_keys(texts: &[Literal]) -> Result<Vec<Printed>, Unprintable> {
         .filter(is_new)
         .map(|text| map_key(text.as_str()))
         .collect()
-}
-
-#[expect(clippy::too_many_lines, reason = "a line a directive")]
-fn settings(context: &Context<'_>, hashes: &Hashes) -> Result<Vec<Directive>, Unprintable> {
-    let (config, capabilities) = (context.config, context.capabilities);
-    let (large_number, large_size) = &config.large_client_header_buffers;
-    let mut settings = Vec::new();
-    let mut add = |name, arguments: Vec<Printed>| settings.push(directive(name, arguments));
-    if capabilities.has(Module::Threads) {
-        add("aio", vec![word("threads")]);
-        if config.enable_aio_write {
-            add("aio_write", vec![switch(true)]);
-        }
-    }
-    add("tcp_nopush", vec![switch(true)]);
-    add("log_subrequest", vec![switch(true)]);
-    add("reset_timedout_connection", vec![switch(true)]);
-    add(
-        "keepalive_timeout",
-        vec![crate::value::time(config.keep_alive)],
-    );
-    add("keepalive_requests", vec![word(config.keep_alive_requests)]);
-    if capabilities.has_keepalive_min_timeout() && config.keep_alive.0 > 0 {
-        // Long enough for a client to send the request that it is about to send when a reload starts.
-        add("keepalive_min_timeout", vec![word("300ms")]);
-    }
-    add(
-        "client_header_buffer_size",
-        vec![word(&config.client_header_buffer_size)],
-    );
-    add(
-        "client_header_timeout",
-        vec![word(config.client_header_timeout)],
-    );
-    add(
-        "large_client_header_buffers",
-        vec![word(large_number), word(large_size)],
-    );
-    add(
-        "client_body_timeout",
-        vec![word(config.client_body_timeout)],
-    );
-    if config.grpc_buffer_size_kb > 0 {
-        add(
-            "grpc_buffer_size",
-            vec![word(format_args!("{}k", config.grpc_buffer_size_kb))],
-        );
-    }
-    if capabilities.has(Module::HttpV2) {
-        if config.use_http2 && capabilities.has_http2_directive() {
-            add("http2", vec![switch(true)]);
-        }
-        add(
-            "http2_max_concurrent_streams",
-            vec![word(config.http2_max_concurrent_streams)],
-        );
-        if let (Some(field), Some(header)) =
-            (&config.http2_max_field_size, &config.http2_max_header_size)
-        {
-            add("http2_max_field_size", vec![word(field)]);
-            add("http2_max_header_size", vec![word(header)]);
-        }
-        if config.http2_max_requests > 0 {
-            add("http2_max_requests", vec![word(config.http2_max_requests)]);
-        }
-    }
-    if config.limit_rate > 0 {
-        add(
-            "limit_rate",
-            vec![word(format_args!("{}k", config.limit_rate))],
-        );
-    }
-    if config.limit_rate_after > 0 {
-        add(
-            "limit_rate_after",
-            vec![word(format_args!("{}k", config.limit_rate_after))],
-        );
-    }
-    add("limit_req_status", vec![word(config.limit_req_status_code)]);
-    add(
-        "limit_conn_status",
-        vec![word(config.limit_conn_status_code)],
-    );
-    add("server_names_hash_max_size", vec![word(hashes.names_max)]);
-    add(
-        "server_names_hash_bucket_size",
-        vec![word(hashes.names_bucket)],
-    );
-    add("map_hash_bucket_size", vec![word(hashes.map_bucket)]);
-    add(
-        "proxy_headers_hash_max_size",
-        vec![word(config.proxy_headers_hash_max_size)],
-    );
-    add(
-        "proxy_headers_hash_bucket_size",
-        vec![word(config.proxy_headers_hash_bucket_size)],
-    );
-    add(
-        "variables_hash_max_size",
-        vec![word(config.variables_hash_max_size)],
-    );
-    add(
-        "variables_hash_bucket_size",
-        vec![word(config.variables_hash_bucket_size)],
-    );
-    add(
-        "underscores_in_headers",
-        vec![switch(config.enable_underscores_in_headers)],
-    );
-    add(
-        "ignore_invalid_headers",
-        vec![switch(config.ignore_invalid_headers)],
-    );
-    add("default_type", vec![plain(config.default_type.as_str())?]);
-    add("server_tokens", vec![switch(config.server_tokens)]);
-    add("uninitialized_variable_warn", vec![switch(false)]);
-    add("server_name_in_redirect", vec![switch(false)]);
-    add("port_in_redirect", vec![switch(false)]);
-    if config.relative_redirects {
-        add("absolute_redirect", vec![switch(false)]);
-    }
-    if let Some(resolver) = resolver(context) {
-        settings.push(resolver);
-    }
-    settings.extend(compression::directives(config, capabilities)?);
-    settings.extend(tls::directives(config)?);
-    let mut add = |name, arguments: Vec<Printed>| settings.push(directive(name, arguments));
-    add("proxy_ssl_session_reuse", vec![switch(true)]);
-    if config.allow_backend_server_header {
-        add("proxy_pass_header", vec![word("Server")]);
-    }
-    for header in &config.hide_headers {
-        add("proxy_hide_header", vec![plain(header.as_str())?]);
-    }
-    for network in &config.block_cidrs {
-        add("deny", vec![word(network)]);
-    }
-    Ok(settings)
-}
-
-/// `resolver`, if there is a name server that can be used.
-pub(crate) fn resolver(context: &Context<'_>) -> Option<Directive> {
-    let disable_v6 = context
-        .config
-        .disable_ipv6_dns
-        .unwrap_or(!context.environment.ipv6);
-    let servers: Vec<Printed> = context
-        .environment
-        .resolvers
-        .iter()
-        .filter(|server| server.is_ipv4() || !disable_v6)
-        .map(|server| match server {
-            std::net::IpAddr::V4(server) => word(server),
-            std::net::IpAddr::V6(server) => word(format_args!("[{server}]")),
-        })
-        .collect();
-    if servers.is_empty() {
-        return None;
-    }
-    let options = std::iter::once(word("valid=30s")).chain(disable_v6.then(|| word("ipv6=off")));
-    Some(directive("resolver", servers.into_iter().chain(options)))
-}
-
-/// Where NGINX keeps bodies that do not fit into memory. All of them are named: NGINX makes their directories at its
-/// start, and the ones it was built with may not be writable.
-fn temp_paths(nginx_dir: &str) -> Result<Vec<Directive>, Unprintable> {
-    [
-        ("client_body_temp_path", "client-body"),
-        ("proxy_temp_path", "proxy"),
-        ("fastcgi_temp_path", "fastcgi"),
-        ("scgi_temp_path", "scgi"),
-        ("uwsgi_temp_path", "uwsgi"),
-    ]
-    .into_iter()
-    .map(|(name, directory)| {
-        Ok(directive(
-            name,
-            [plain(&format!("{nginx_dir}/run/{directory}"))?],
-        ))
-    })
-    .collect()
 }
 
 /// How connections to endpoints are kept.

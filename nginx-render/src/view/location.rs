@@ -5,17 +5,14 @@ use std::{collections::BTreeSet, sync::Arc};
 use ingress_model::{
     Location, Server,
     config::RenderConfig,
-    layout::{BackendProtocol, ClientAuth, LocationSettings, Modifier, Satisfy},
-    live::UpstreamName,
+    layout::{BackendProtocol, ClientAuth, LocationSettings, Satisfy},
     value::Template,
 };
 
 use crate::{
-    pattern,
     source_map::{END, Mark, Source, Sources},
     value::{
-        Printed, Unprintable, constant, joined, literal, plain, refers_to_group, switch, template,
-        word,
+        Printed, Unprintable, constant, literal, plain, refers_to_group, switch, template, word,
     },
 };
 
@@ -26,7 +23,9 @@ use super::{
     errors,
     external_auth::ExternalAuthView,
     extras::Extras,
-    fastcgi, headers, mirror, modsecurity, proxy, sets_headers, snippet_names, upstream_tls,
+    fastcgi, headers, mirror, modsecurity, proxy,
+    routing::{active_rewrite, matcher, pass, protocol, to_https},
+    sets_headers, snippet_names, upstream_tls,
 };
 
 /// A location of a server.
@@ -147,15 +146,21 @@ impl LocationView {
         view.settings.retain(|directive| {
             !REPLACEABLE.contains(&directive.0.name) || !own_names.contains(directive.0.name)
         });
-        view.snippets = ["configuration-snippet", "location-snippet"]
+        let own = Source {
+            what: "configuration-snippet",
+            ..(**source).clone()
+        };
+        let of_config = Source {
+            host: None,
+            path: None,
+            ingress: None,
+            what: "location-snippet",
+        };
+        view.snippets = [own, of_config]
             .into_iter()
             .zip(snippets)
-            .filter_map(|(what, snippet)| {
-                let source = Arc::new(Source {
-                    what,
-                    ..(**source).clone()
-                });
-                snippet.map(|snippet| SnippetView::new(snippet, source, &mut extras.sources))
+            .filter_map(|(source, snippet)| {
+                snippet.map(|it| SnippetView::new(it, Arc::new(source), &mut extras.sources))
             })
             .collect();
 
@@ -374,49 +379,6 @@ fn authorization(settings: &LocationSettings) -> Result<Option<(Printed, Printed
         .transpose()
 }
 
-/// Whether requests to a location are redirected from HTTP to HTTPS, and where to.
-pub(crate) fn to_https(
-    location: &Location,
-    server: &Server,
-    context: &Context<'_>,
-) -> Option<Printed> {
-    let settings = &*location.settings;
-    if !(settings.force_ssl_redirect || (settings.ssl_redirect && server.tls)) {
-        return None;
-    }
-    let port = if settings.use_port_in_redirects {
-        format!(":{}", context.environment.ports.https)
-    } else {
-        String::new()
-    };
-    let uri = if settings.preserve_trailing_slash {
-        "$request_uri"
-    } else {
-        "$redirect_uri"
-    };
-    Some(constant(format!("https://$redirect_host{port}{uri}")))
-}
-
-/// The path's replacement, unless it is the path itself.
-fn active_rewrite(location: &Location) -> Option<&Template> {
-    let target = location.settings.rewrite_target.as_ref()?;
-    (!target.as_str().is_empty() && target.as_str() != location.path).then_some(target)
-}
-
-fn matcher(location: &Location) -> Result<Printed, Unprintable> {
-    let path = &location.path;
-    match location.modifier {
-        Modifier::Exact => Ok(joined("= ", &plain(path)?)),
-        // Anything else in front would be a modifier.
-        Modifier::Prefix if !path.starts_with('/') => Err(Unprintable::NoSlash),
-        Modifier::Prefix => plain(path),
-        Modifier::Regex => {
-            pattern::check_groups(path)?;
-            Ok(joined("~* ", &plain(&format!("^{path}"))?))
-        }
-    }
-}
-
 fn variables(location: &Location) -> Result<Vec<Directive>, Unprintable> {
     let mut variables = Vec::new();
     if let Some(ingress) = &location.ingress {
@@ -450,27 +412,6 @@ fn satisfy(satisfy: Satisfy) -> Directive {
         Satisfy::Any => "any",
     };
     directive("satisfy", [word(value)])
-}
-
-/// The protocol that is spoken: the default backend is NGINX itself, or a Service that is asked by HTTP only.
-pub(crate) fn protocol(location: &Location) -> BackendProtocol {
-    if location.upstream.as_str() == UpstreamName::DEFAULT_BACKEND {
-        BackendProtocol::Http
-    } else {
-        location.settings.backend_protocol
-    }
-}
-
-fn pass(protocol: BackendProtocol) -> Directive {
-    let (name, address) = match protocol {
-        BackendProtocol::Http => ("proxy_pass", "http://upstream_balancer"),
-        BackendProtocol::Https => ("proxy_pass", "https://upstream_balancer"),
-        BackendProtocol::AutoHttp => ("proxy_pass", "$scheme://upstream_balancer"),
-        BackendProtocol::Grpc => ("grpc_pass", "grpc://upstream_balancer"),
-        BackendProtocol::Grpcs => ("grpc_pass", "grpcs://upstream_balancer"),
-        BackendProtocol::Fcgi => ("fastcgi_pass", "upstream_balancer"),
-    };
-    directive(name, [constant(address.into())])
 }
 
 fn answer(status: u16) -> Directive {

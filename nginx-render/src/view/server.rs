@@ -22,7 +22,8 @@ use super::{
     extras::{Extras, Shared},
     internal::InternalView,
     listen,
-    location::{LocationView, ServerFacts, to_https},
+    location::{LocationView, ServerFacts},
+    routing::to_https,
     sets_headers, snippet_names,
 };
 

@@ -15,9 +15,9 @@ use crate::{
 };
 
 use super::{
-    Context, SnippetView,
+    Context, SnippetView, defaults,
     directive::{Directive, directive},
-    http, listen,
+    listen,
     logs::Logs,
 };
 
@@ -93,7 +93,7 @@ impl<'a> StreamView<'a> {
         };
         Ok(Some(Self {
             logs,
-            resolver: http::resolver(context),
+            resolver: defaults::resolver(context),
             settings: settings(context),
             script: servers()
                 .next()
