@@ -29,12 +29,14 @@
 //! [load]: crate::load
 //! [nginx]: crate::nginx
 
+pub mod admission;
 pub mod args;
 pub mod certificate;
 mod chain;
 pub mod cluster;
 mod culprit;
 pub mod dataplane;
+pub mod guard;
 pub mod health;
 pub mod load;
 pub mod logging;

@@ -17,6 +17,7 @@ use tracing::{debug, error, info, warn};
 use crate::{
     culprit,
     dataplane::{DataPlane, Files, TellError},
+    guard::{Panicked, guard},
     nginx::{
         configuration::{Configuration, ConfigurationError},
         reload::{self, ReloadError},
@@ -45,6 +46,9 @@ pub enum LoadError {
     /// The layout cannot be written as text.
     #[error("cannot render nginx's configuration")]
     Render(#[from] RenderError),
+    /// The same, by a fault of the program.
+    #[error("cannot render nginx's configuration")]
+    Panicked(#[from] Panicked),
     /// The files cannot be written or tested.
     #[error("cannot write and test nginx's configuration")]
     Write(#[from] ConfigurationError),
@@ -189,12 +193,7 @@ impl Loader {
         loop {
             let without = self.quarantine.levels();
             let began = Instant::now();
-            let rendered = if without.is_empty() {
-                self.renderer.render(layout)?
-            } else {
-                self.renderer
-                    .render(&quarantine::without(layout, &without))?
-            };
+            let rendered = self.render(layout, &without)?;
             let render = began.elapsed();
             let checksum = rendered.checksum.to_string();
             let known = running.is_some_and(|running| running.checksum == checksum);
@@ -235,6 +234,18 @@ impl Loader {
                 }
             }
         }
+    }
+
+    fn render(&mut self, layout: &Layout, without: &Levels) -> Result<Rendered, LoadError> {
+        let renderer = &mut self.renderer;
+        let rendered = guard("rendering", || {
+            if without.is_empty() {
+                renderer.render(layout)
+            } else {
+                renderer.render(&quarantine::without(layout, without))
+            }
+        })?;
+        Ok(rendered?)
     }
 
     /// The Ingress without which NGINX takes the files, where it does not say whose fault it is.

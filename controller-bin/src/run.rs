@@ -8,13 +8,14 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, Client};
 use lua_sync_client::{Endpoint, LuaSyncClient, Retry, Settings, Synchronizer};
 use nginx_render::Renderer;
+use rustix::{fs::Mode, process::umask};
 use sync_queue::{Queue, Rate, RateError};
 use tokio::{
     runtime::Handle,
-    task::{JoinSet, spawn_blocking},
+    task::JoinSet,
     time::{MissedTickBehavior, interval, sleep},
 };
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use crate::{
     args::Args,
@@ -104,6 +105,14 @@ pub enum Error {
     },
 }
 
+/// An NGINX that is about to be started.
+struct Prepared {
+    renderer: Renderer,
+    configuration: Configuration,
+    process: Arc<Process>,
+    certificate: Certificate,
+}
+
 /// Keeps objects coming while it lives.
 enum Source {
     Manifests {
@@ -132,18 +141,14 @@ impl Args {
             );
         }
 
-        let binary = program::find(self.nginx.nginx_binary.as_deref());
-        let capabilities = program::probe(&binary).await?;
-        info!(release = env!("CARGO_PKG_VERSION"), nginx = ?capabilities.version(), "starting");
-        let directory = absolute(self.nginx.nginx_dir.clone());
-        let in_pod = self.kubernetes.pod_name.is_some();
-        let configuration = Configuration::prepare(&directory, &binary, in_pod)?;
-        let generated = certificate::generate(Timestamp::now())?;
-        let environment = machine::environment(&self, &directory, &generated.pem);
-        let process = Arc::new(Process::new(&binary, &configuration.main()));
-        process.end_leftovers().await;
-        self.check_ports()?;
+        let Prepared {
+            renderer,
+            configuration,
+            process,
+            certificate,
+        } = self.prepare_nginx().await?;
 
+        let directory = self.nginx_directory();
         let (store, source) = self.follow_objects().await?;
         let client = LuaSyncClient::new(
             Endpoint::Tcp(([127, 0, 0, 1], self.ports.status_port).into()),
@@ -177,7 +182,7 @@ impl Args {
         });
         let loader = Loader {
             plane: Arc::clone(&plane),
-            renderer: Renderer::new(capabilities, environment),
+            renderer,
             configuration,
             client: client.clone(),
             store: Arc::clone(&store),
@@ -188,7 +193,7 @@ impl Args {
         let sync = Sync {
             store: Arc::clone(&store),
             merger: Merger::default(),
-            options: self.rules_for(&source, generated).await,
+            options: self.rules_for(&source, certificate).await,
             plane: Arc::clone(&plane),
             quarantine,
             loads: loads.clone(),
@@ -205,27 +210,63 @@ impl Args {
         tasks.spawn(self.serve_health(health.clone(), &metrics)?);
         // On threads of their own: merging and rendering take the processor for a while.
         let runtime = Handle::current();
-        let syncing = spawn_blocking({
+        let mut queues = JoinSet::new();
+        queues.spawn_blocking({
             let runtime = runtime.clone();
             move || runtime.block_on(run_syncs(sync_queue, sync))
         });
-        let loading = spawn_blocking(move || runtime.block_on(run_loads(load_queue, loader)));
+        queues.spawn_blocking(move || runtime.block_on(run_loads(load_queue, loader)));
 
-        signals.asked().await;
+        let code = tokio::select! {
+            () = signals.asked() => ExitCode::SUCCESS,
+            _broken = queues.join_next() => {
+                error!("a fault in the controller broke off its work; shutting down so that it is started anew");
+                ExitCode::FAILURE
+            }
+        };
         health.set_ending();
         signals.grace(self.nginx.shutdown_grace_period()).await;
         drop(source);
         syncs.close();
         loads.close();
         tokio::select! {
-            // What panicked has been reported by the runtime.
-            _ended = async { (syncing.await, loading.await) } => {}
+            () = async { while queues.join_next().await.is_some() {} } => {}
             () = signals.hurry() => {}
         }
         end_nginx(&plane, &mut signals).await;
         signals.grace(self.nginx.post_shutdown_grace_period()).await;
         info!("ended");
-        Ok(ExitCode::SUCCESS)
+        Ok(code)
+    }
+
+    /// Finds NGINX, lays out its directory, and sees that nothing is in its way. It is not started yet.
+    async fn prepare_nginx(&self) -> Result<Prepared, Error> {
+        // Whatever umask we were started with: NGINX's workers have to read what is public.
+        umask(Mode::from_raw_mode(0o022));
+        let binary = program::find(self.nginx.nginx_binary.as_deref());
+        let capabilities = program::probe(&binary).await?;
+        info!(release = env!("CARGO_PKG_VERSION"), nginx = ?capabilities.version(), "starting");
+        let directory = self.nginx_directory();
+        let in_pod = self.kubernetes.pod_name.is_some();
+        let group = machine::workers_group();
+        let configuration = Configuration::prepare(&directory, &binary, group, in_pod)?;
+        let certificate = certificate::generate(Timestamp::now())?;
+        let environment = machine::environment(self, &directory, &certificate.pem);
+        let process = Process::new(&binary, &configuration.main());
+        process.end_leftovers().await;
+        self.check_ports()?;
+        Ok(Prepared {
+            renderer: Renderer::new(capabilities, environment),
+            configuration,
+            process: Arc::new(process),
+            certificate,
+        })
+    }
+
+    /// NGINX's directory, from the root: its own working directory is another one than ours.
+    fn nginx_directory(&self) -> PathBuf {
+        let directory = &self.nginx.nginx_dir;
+        std::path::absolute(directory).unwrap_or_else(|_| directory.clone())
     }
 
     /// Says which version this is, and which NGINX there is.
@@ -318,13 +359,20 @@ impl Args {
         health: Health,
         metrics: &Metrics,
     ) -> Result<impl Future<Output = ()> + use<>, Error> {
-        let host = self.ports.healthz_host.as_deref().unwrap_or("0.0.0.0");
-        let address = format!("{host}:{}", self.ports.healthz_port);
+        let port = self.ports.healthz_port;
+        let (host, bound) = match self.ports.healthz_host.as_deref() {
+            Some(host) => (host, TcpListener::bind((host, port))),
+            // All addresses: those of IPv6 are served by the same socket, where there is IPv6.
+            None => (
+                "*",
+                TcpListener::bind(("::", port)).or_else(|_| TcpListener::bind(("0.0.0.0", port))),
+            ),
+        };
         let failed = |source| Error::Listen {
-            address: address.clone(),
+            address: format!("{host}:{port}"),
             source,
         };
-        let listener = TcpListener::bind((host, self.ports.healthz_port)).map_err(failed)?;
+        let listener = bound.map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
         let router = health::router(health, &self.ports.health_check_path).merge(metrics.router());
@@ -352,11 +400,6 @@ impl fmt::Debug for Source {
             Self::Cluster { .. } => "Cluster",
         })
     }
-}
-
-/// The path from the root: NGINX's own directory is another one than ours.
-fn absolute(path: PathBuf) -> PathBuf {
-    std::path::absolute(&path).unwrap_or(path)
 }
 
 /// What fails is tried again by the queue, which can tell whether it is still wanted.

@@ -11,6 +11,7 @@ use tracing::{debug, error, info, warn};
 
 use crate::{
     dataplane::{DataPlane, TellError},
+    guard::{Panicked, guard},
     observe::Observer,
     quarantine::Quarantine,
     store::{Change, Store},
@@ -32,6 +33,17 @@ pub enum Cause {
 /// The key of the queue of loads: each brings all files up to date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LoadFiles;
+
+/// Why a sync was not made, or not all of it.
+#[derive(Debug, thiserror::Error)]
+pub enum SyncError {
+    /// The objects could not be made into a configuration; the last one stays in force.
+    #[error("cannot merge the objects")]
+    Merge(#[from] Panicked),
+    /// NGINX could not be told.
+    #[error(transparent)]
+    Tell(#[from] TellError),
+}
 
 /// Makes syncs.
 #[derive(Debug)]
@@ -65,8 +77,8 @@ impl Sync {
     ///
     /// # Errors
     ///
-    /// When NGINX could not be told; it is to be tried again then.
-    pub async fn run(&mut self, task: &Task<Cause>) -> Result<(), TellError> {
+    /// When the objects could not be merged or NGINX could not be told; it is to be tried again then.
+    pub async fn run(&mut self, task: &Task<Cause>) -> Result<(), SyncError> {
         if !self.store.is_ready() {
             return Ok(());
         }
@@ -75,7 +87,7 @@ impl Sync {
         snapshot.last_good = self.last_good.clone();
         self.quarantine.review(&snapshot);
         self.options.ingress_classes_readable = !self.store.is_refused(ObjectKind::IngressClass);
-        let outcome = self.merge(&snapshot);
+        let outcome = self.merge(&snapshot)?;
         self.last_good = outcome.last_good.clone();
         let merged = began.elapsed();
         self.observer.merged(&outcome, merged);
@@ -113,8 +125,14 @@ impl Sync {
         Ok(())
     }
 
-    fn merge(&mut self, snapshot: &Snapshot) -> Arc<Outcome> {
-        Arc::new(self.merger.merge(snapshot, &self.options, Timestamp::now()))
+    fn merge(&mut self, snapshot: &Snapshot) -> Result<Arc<Outcome>, Panicked> {
+        let (merger, options) = (&mut self.merger, &self.options);
+        let merged = guard("the merge", || {
+            merger.merge(snapshot, options, Timestamp::now())
+        });
+        merged
+            .map(Arc::new)
+            .inspect_err(|_| self.merger = Merger::default())
     }
 }
 

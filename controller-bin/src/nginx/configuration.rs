@@ -64,6 +64,8 @@ pub enum ConfigurationError {
 pub struct Configuration {
     directory: PathBuf,
     binary: PathBuf,
+    /// The group of NGINX's workers, where it is another one than ours.
+    workers_group: Option<u32>,
     /// Files beside `nginx.conf` that were written, so that they can be removed when nothing names them any more.
     beside: Mutex<BTreeSet<PathBuf>>,
 }
@@ -80,11 +82,13 @@ impl Configuration {
     pub fn prepare(
         directory: &Path,
         binary: &Path,
+        workers_group: Option<u32>,
         overwrite: bool,
     ) -> Result<Self, ConfigurationError> {
         let configuration = Self {
             directory: directory.to_owned(),
             binary: binary.to_owned(),
+            workers_group,
             beside: Mutex::default(),
         };
         let main = configuration.main();
@@ -149,7 +153,7 @@ impl Configuration {
     /// When they cannot be written.
     pub fn put_in_place(&self, rendered: &Rendered) -> Result<(), WriteError> {
         for (path, file) in self.files(rendered) {
-            files::write(&path, file.text.as_bytes(), access(file))?;
+            files::write(&path, file.text.as_bytes(), self.access(file))?;
         }
         files::write(&self.main(), rendered.main.as_bytes(), Access::Private)?;
         files::remove(&self.directory.join("nginx.conf.test"))?;
@@ -192,13 +196,22 @@ impl Configuration {
             if kept || before.as_deref() == Some(file.text.as_bytes()) {
                 continue;
             }
-            if let Err(error) = files::write(&path, file.text.as_bytes(), access(file)) {
+            if let Err(error) = files::write(&path, file.text.as_bytes(), self.access(file)) {
                 staged.restore();
                 return Err(error);
             }
             staged.0.push((path, before));
         }
         Ok(staged)
+    }
+
+    /// Private files are for workers too: they read passwords when a request comes.
+    fn access(&self, file: &FileContent) -> Access {
+        match self.workers_group {
+            _ if !file.private => Access::Public,
+            Some(group) => Access::Group(group),
+            None => Access::Private,
+        }
     }
 
     fn files<'a>(
@@ -223,14 +236,6 @@ impl Staged {
                 warn!(%error, file = %path.display(), "cannot restore a file after nginx has refused its successor");
             }
         }
-    }
-}
-
-fn access(file: &FileContent) -> Access {
-    if file.private {
-        Access::Private
-    } else {
-        Access::Public
     }
 }
 
@@ -261,8 +266,9 @@ mod tests {
     #[test]
     fn files_of_others_are_not_overwritten_unasked() {
         let directory = tempfile::tempdir().unwrap();
-        let prepare =
-            |overwrite| Configuration::prepare(directory.path(), Path::new("/bin/true"), overwrite);
+        let prepare = |overwrite| {
+            Configuration::prepare(directory.path(), Path::new("/bin/true"), None, overwrite)
+        };
         let main = directory.path().join("nginx.conf");
         fs::write(&main, "user www-data;\n").unwrap();
         let error = prepare(false).unwrap_err();

@@ -3,15 +3,17 @@
 use std::{
     fs::{self, File, OpenOptions, Permissions},
     io::{self, Write},
-    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown},
     path::{Path, PathBuf},
 };
 
 /// Who may read a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Its owner only: key material and password hashes.
+    /// Its owner only.
     Private,
+    /// Its owner and that group.
+    Group(u32),
     /// Everybody.
     Public,
 }
@@ -20,6 +22,7 @@ impl Access {
     fn mode(self) -> u32 {
         match self {
             Self::Private => 0o600,
+            Self::Group(_) => 0o640,
             Self::Public => 0o644,
         }
     }
@@ -84,9 +87,14 @@ fn unfinished(path: &Path) -> PathBuf {
 }
 
 fn holds(path: &Path, content: &[u8], access: Access) -> bool {
-    let same_mode = fs::metadata(path)
-        .is_ok_and(|metadata| metadata.permissions().mode() & 0o777 == access.mode());
-    same_mode && fs::read(path).is_ok_and(|present| present == content)
+    let allows = |metadata: fs::Metadata| {
+        let same_group = match access {
+            Access::Group(group) => metadata.gid() == group,
+            Access::Private | Access::Public => true,
+        };
+        same_group && metadata.permissions().mode() & 0o777 == access.mode()
+    };
+    fs::metadata(path).is_ok_and(allows) && fs::read(path).is_ok_and(|present| present == content)
 }
 
 fn write_durably(path: &Path, content: &[u8], access: Access) -> io::Result<()> {
@@ -97,6 +105,9 @@ fn write_durably(path: &Path, content: &[u8], access: Access) -> io::Result<()> 
         .mode(access.mode())
         .open(path)?;
     // The mode above is cut by the umask, and does not touch a file that a crash left.
+    if let Access::Group(group) = access {
+        fchown(&file, None, Some(group))?;
+    }
     file.set_permissions(Permissions::from_mode(access.mode()))?;
     file.write_all(content)?;
     file.sync_all()

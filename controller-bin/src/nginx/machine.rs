@@ -86,6 +86,21 @@ fn resolvers(text: &str) -> Vec<IpAddr> {
     addresses.collect()
 }
 
+/// The group that workers run as, where it is another one than ours.
+#[must_use]
+pub fn workers_group() -> Option<u32> {
+    let passwd = read("/etc/passwd");
+    let user = user(geteuid().is_root(), &passwd)?;
+    group(&user.name, &passwd)
+}
+
+/// The group of a user.
+fn group(user: &str, passwd: &str) -> Option<u32> {
+    let mut lines = passwd.lines().map(|line| line.split(':'));
+    let mut fields = lines.find(|fields| fields.clone().next() == Some(user))?;
+    fields.nth(3)?.parse().ok()
+}
+
 /// The user that workers run as. Only root can choose.
 fn user(root: bool, passwd: &str) -> Option<User> {
     let known = |user: &&&str| {
@@ -127,7 +142,9 @@ mod tests {
 
     #[test]
     fn root_gives_workers_to_somebody_else() {
-        let passwd = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:\nnginx:x:33:\n";
+        let passwd = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:\nnginx:x:33:34:\n";
+        assert_eq!(group("nginx", passwd), Some(34));
+        assert_eq!(group("nobody", passwd), None);
         assert_eq!(
             user(true, passwd).map(|user| user.name).as_deref(),
             Some("nginx")
