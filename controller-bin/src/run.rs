@@ -12,12 +12,14 @@ use rustix::{fs::Mode, process::umask};
 use sync_queue::{Queue, Rate, RateError};
 use tokio::{
     runtime::Handle,
+    sync::watch::{self as signal, Receiver},
     task::JoinSet,
     time::{MissedTickBehavior, interval, sleep},
 };
 use tracing::{error, info, warn};
 
 use crate::{
+    admission::{self, AdmissionError, AdmissionServer, Reviewer},
     args::Args,
     certificate,
     chain::chain,
@@ -75,6 +77,9 @@ pub enum Error {
     /// No certificate can be made.
     #[error("cannot make the certificate for hosts without one")]
     Certificate(#[from] rcgen::Error),
+    /// The webhook cannot be served.
+    #[error(transparent)]
+    Admission(#[from] AdmissionError),
     /// Metrics cannot be gathered.
     #[error(transparent)]
     Metrics(#[from] MetricsError),
@@ -134,12 +139,7 @@ impl Args {
         let mut signals = Signals::listen().map_err(|source| Error::Signals { source })?;
         // It fails when a program around us has chosen already.
         let _chosen = rustls::crypto::ring::default_provider().install_default();
-        if !self.without_effect.is_empty() {
-            warn!(
-                flags = self.without_effect.join(" "),
-                "flags without effect in this version"
-            );
-        }
+        self.warn_of_flags();
 
         let Prepared {
             renderer,
@@ -190,10 +190,13 @@ impl Args {
             observer: Arc::clone(&observer),
             refused: None,
         };
+        let options = self.rules_for(&source, certificate).await;
+        let (ending, ended) = signal::channel(false);
+        let webhook = self.serve_webhook(&store, &options, ended).await?;
         let sync = Sync {
             store: Arc::clone(&store),
             merger: Merger::default(),
-            options: self.rules_for(&source, certificate).await,
+            options,
             plane: Arc::clone(&plane),
             quarantine,
             loads: loads.clone(),
@@ -208,6 +211,7 @@ impl Args {
         tasks.spawn(repair(Arc::clone(&plane), syncs.clone(), loads.clone()));
         tasks.spawn(metrics.listen(&directory)?);
         tasks.spawn(self.serve_health(health.clone(), &metrics)?);
+        tasks.spawn(webhook);
         // On threads of their own: merging and rendering take the processor for a while.
         let runtime = Handle::current();
         let mut queues = JoinSet::new();
@@ -225,6 +229,7 @@ impl Args {
             }
         };
         health.set_ending();
+        ending.send_replace(true);
         signals.grace(self.nginx.shutdown_grace_period()).await;
         drop(source);
         syncs.close();
@@ -237,6 +242,15 @@ impl Args {
         signals.grace(self.nginx.post_shutdown_grace_period()).await;
         info!("ended");
         Ok(code)
+    }
+
+    fn warn_of_flags(&self) {
+        if !self.without_effect.is_empty() {
+            warn!(
+                flags = self.without_effect.join(" "),
+                "flags without effect in this version"
+            );
+        }
     }
 
     /// Finds NGINX, lays out its directory, and sees that nothing is in its way. It is not started yet.
@@ -351,6 +365,34 @@ impl Args {
                 None
             }
         }
+    }
+
+    /// Answers the API server's questions about Ingresses, if flags ask for it. The port is taken before this returns;
+    /// answers come once all objects are known, since an Ingress is judged beside those that are there.
+    async fn serve_webhook(
+        &self,
+        store: &Arc<Store>,
+        options: &Options,
+        mut ended: Receiver<bool>,
+    ) -> Result<impl Future<Output = ()> + use<>, Error> {
+        let server = match admission::Settings::from_flags(&self.admission)? {
+            Some(settings) => {
+                let reviewer = Reviewer::new(Arc::clone(store), options.clone());
+                Some(AdmissionServer::bind(settings, Arc::new(reviewer)).await?)
+            }
+            None => None,
+        };
+        let store = Arc::clone(store);
+        Ok(async move {
+            let Some(server) = server else { return };
+            store.until_ready().await;
+            server
+                .serve(async move {
+                    // Without a sender the end has come as well.
+                    let _ended = ended.wait_for(|ended| *ended).await;
+                })
+                .await;
+        })
     }
 
     /// Answers health checks, at a port that is taken before this returns.

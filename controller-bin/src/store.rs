@@ -204,6 +204,13 @@ impl Store {
         *self.ready.borrow()
     }
 
+    /// Waits until every list has come once.
+    pub async fn until_ready(&self) {
+        let mut ready = self.ready.subscribe();
+        // The sender is ours, so that it does not go away.
+        let _ready = ready.wait_for(|ready| *ready).await;
+    }
+
     /// The lists that have not come yet.
     #[must_use]
     pub fn awaited(&self) -> Vec<String> {

@@ -25,6 +25,7 @@
 mod body;
 mod identity;
 mod protocol;
+mod reviewer;
 mod server;
 
 use std::{io, path::PathBuf, time::Duration};
@@ -34,7 +35,7 @@ use k8s_openapi::api::networking::v1::Ingress;
 
 use crate::args::AdmissionArgs;
 
-pub use self::{identity::IdentityError, server::AdmissionServer};
+pub use self::{identity::IdentityError, reviewer::Reviewer, server::AdmissionServer};
 
 /// Judges Ingresses. It may take a moment: reviews have threads of their own.
 pub trait Review: Send + Sync + 'static {
