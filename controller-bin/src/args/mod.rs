@@ -179,6 +179,9 @@ const WITHOUT_EFFECT: &[&str] = &[
     "dynamic_configuration_retries",
     // Watches notice what a resync would repair.
     "sync_period",
+    // Native histograms, which the text format cannot carry: the buckets of the other flags are always there.
+    "bucket_factor",
+    "max_buckets",
     // Go's profiler and the chroot image's log receiver.
     "profiling",
     "profiler_port",
@@ -217,17 +220,6 @@ const WITHOUT_EFFECT: &[&str] = &[
     "disable_leader_election",
     "disable_sync_events",
     "disable_full_test",
-    "enable_metrics",
-    "metrics_per_host",
-    "metrics_per_undefined_host",
-    "report_status_classes",
-    "exclude_socket_metrics",
-    "monitor_max_batch_size",
-    "time_buckets",
-    "length_buckets",
-    "size_buckets",
-    "bucket_factor",
-    "max_buckets",
 ];
 
 fn given_without_effect(matches: &ArgMatches) -> Vec<String> {
