@@ -6,7 +6,7 @@ use crate::{config::Risk, layout::LocationSettings, scalar, value::ValueError};
 
 use super::{
     reader::Reader,
-    registry::{ANNOTATION, AnnotationInfo, Misuse, Status},
+    registry::{ANNOTATION, AnnotationInfo, Misuse},
 };
 
 /// What can be set.
@@ -19,7 +19,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         config_key: Some("whitelist-source-range"),
         risk: Risk::Medium,
         misuse: Misuse::Deny,
-        status: Status::NotYet,
         example: "10.0.0.0/8,192.0.2.7",
         doc: "Only these clients are served; others get 403.",
         ..ANNOTATION
@@ -31,7 +30,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         config_key: Some("denylist-source-range"),
         risk: Risk::Medium,
         misuse: Misuse::Deny,
-        status: Status::NotYet,
         example: "198.51.100.0/24",
         doc: "These clients get 403.",
         ..ANNOTATION

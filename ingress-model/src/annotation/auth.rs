@@ -10,7 +10,7 @@ use super::{
     UsersFormat,
     grammar::Grammar,
     reader::Reader,
-    registry::{ANNOTATION, AnnotationInfo, Misuse, Status},
+    registry::{ANNOTATION, AnnotationInfo, Misuse},
 };
 
 /// What can be set.
@@ -20,7 +20,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         value: "`basic` or `digest`",
         default: "none",
         misuse: Misuse::Refuse,
-        status: Status::NotYet,
         example: "basic",
         doc: "Asks for a user and a password.",
         ..ANNOTATION
@@ -32,7 +31,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         default: "none",
         risk: Risk::Medium,
         misuse: Misuse::Deny,
-        status: Status::NotYet,
         example: "users",
         doc: "Secret with the users.",
         ..ANNOTATION
@@ -43,7 +41,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         value: "`auth-file` or `auth-map`",
         default: "auth-file",
         misuse: Misuse::Deny,
-        status: Status::NotYet,
         example: "auth-map",
         doc: "Whether the Secret holds one password file (`auth`) or one key a user.",
         ..ANNOTATION
@@ -55,7 +52,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         default: "empty",
         risk: Risk::Medium,
         misuse: Misuse::Deny,
-        status: Status::NotYet,
         example: "Members only",
         doc: "Realm shown with the question for a password.",
         ..ANNOTATION

@@ -10,7 +10,7 @@ use crate::{
 use super::{
     grammar::Grammar,
     reader::Reader,
-    registry::{ANNOTATION, AnnotationInfo, Status},
+    registry::{ANNOTATION, AnnotationInfo},
 };
 
 /// What can be set.
@@ -19,7 +19,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         name: "enable-cors",
         value: "boolean",
         default: "false",
-        status: Status::NotYet,
         example: "true",
         doc: "Answers cross-origin requests of browsers.",
         ..ANNOTATION
@@ -30,7 +29,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         value: "list of origins, or `*`",
         default: "*",
         risk: Risk::Medium,
-        status: Status::NotYet,
         example: "https://a.test,https://*.b.test",
         doc: "Origins that may ask.",
         ..ANNOTATION
@@ -41,7 +39,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         value: "list of methods",
         default: "GET, PUT, POST, DELETE, PATCH, OPTIONS",
         risk: Risk::Medium,
-        status: Status::NotYet,
         example: "GET, POST",
         doc: "Methods that they may use.",
         ..ANNOTATION
@@ -52,7 +49,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         value: "list of header names",
         default: "DNT, Keep-Alive, User-Agent, X-Requested-With, If-Modified-Since, Cache-Control, Content-Type, Range, Authorization",
         risk: Risk::Medium,
-        status: Status::NotYet,
         example: "X-Token",
         doc: "Headers that they may send.",
         ..ANNOTATION
@@ -63,7 +59,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         value: "list of header names, or `*`",
         default: "none",
         risk: Risk::Medium,
-        status: Status::NotYet,
         example: "X-Total",
         doc: "Headers that they may read.",
         ..ANNOTATION
@@ -73,7 +68,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         needs: Some("enable-cors"),
         value: "boolean",
         default: "true",
-        status: Status::NotYet,
         example: "false",
         doc: "Whether they may send credentials.",
         ..ANNOTATION
@@ -83,7 +77,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         needs: Some("enable-cors"),
         value: "seconds",
         default: "1728000",
-        status: Status::NotYet,
         example: "600",
         doc: "How long a browser may remember the answer.",
         ..ANNOTATION

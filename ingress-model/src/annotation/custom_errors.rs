@@ -15,7 +15,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         default: "none",
         config_key: Some("custom-http-errors"),
         misuse: Misuse::Refuse,
-        status: Status::NotYet,
         example: "404,503",
         doc: "Statuses whose response the default backend gives.",
         ..ANNOTATION
@@ -34,7 +33,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         name: "disable-proxy-intercept-errors",
         value: "boolean",
         default: "false",
-        status: Status::NotYet,
         example: "true",
         doc: "Leaves error responses of endpoints as they are.",
         ..ANNOTATION

@@ -4,7 +4,7 @@ use crate::{config::Risk, object::ObjectName, scalar};
 
 use super::{
     reader::Reader,
-    registry::{ANNOTATION, AnnotationInfo, Misuse, Status},
+    registry::{ANNOTATION, AnnotationInfo, Misuse},
 };
 
 /// What can be set.
@@ -14,7 +14,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[AnnotationInfo {
     default: "none",
     risk: Risk::Medium,
     misuse: Misuse::Deny,
-    status: Status::NotYet,
     example: "shop/headers",
     doc: "ConfigMap with headers for responses; each name has to be in `global-allowed-response-headers`.",
     ..ANNOTATION

@@ -12,7 +12,7 @@ use crate::{
 use super::{
     grammar::{Grammar, URLS, VARIABLES},
     reader::Reader,
-    registry::{ANNOTATION, AnnotationInfo, Misuse, Status},
+    registry::{ANNOTATION, AnnotationInfo, Misuse},
 };
 
 /// What can be set.
@@ -24,7 +24,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         config_key: Some("global-auth-url"),
         risk: Risk::High,
         misuse: Misuse::Deny,
-        status: Status::NotYet,
         example: "http://auth.test/verify",
         doc: "Service that is asked whether a request may pass.",
         ..ANNOTATION
@@ -36,7 +35,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         default: "that of the request",
         config_key: Some("global-auth-method"),
         misuse: Misuse::Deny,
-        status: Status::NotYet,
         example: "POST",
         doc: "Method of the question.",
         ..ANNOTATION
@@ -48,7 +46,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         default: "none",
         config_key: Some("global-auth-signin"),
         risk: Risk::High,
-        status: Status::NotYet,
         example: "http://auth.test/start",
         doc: "Where a client that was refused with 401 is sent.",
         ..ANNOTATION
@@ -60,7 +57,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         default: "rd",
         config_key: Some("global-auth-signin-redirect-param"),
         risk: Risk::Medium,
-        status: Status::NotYet,
         example: "next",
         doc: "Query parameter that tells the sign-in page where the client came from.",
         ..ANNOTATION
@@ -73,7 +69,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         config_key: Some("global-auth-response-headers"),
         risk: Risk::Medium,
         misuse: Misuse::Deny,
-        status: Status::NotYet,
         example: "X-User,X-Groups",
         doc: "Headers of the answer that are passed on to the endpoints.",
         ..ANNOTATION
@@ -85,7 +80,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         default: "none",
         risk: Risk::Medium,
         misuse: Misuse::Deny,
-        status: Status::NotYet,
         example: "shop/headers",
         doc: "ConfigMap with headers that are added to the question.",
         ..ANNOTATION
@@ -98,7 +92,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         config_key: Some("global-auth-request-redirect"),
         risk: Risk::Medium,
         misuse: Misuse::Deny,
-        status: Status::NotYet,
         example: "http://shop.test/",
         doc: "`X-Auth-Request-Redirect` of the question.",
         ..ANNOTATION
@@ -110,7 +103,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         default: "none",
         config_key: Some("global-auth-cache-key"),
         risk: Risk::Medium,
-        status: Status::NotYet,
         example: "$remote_user$http_authorization",
         doc: "Caches answers under this key.",
         ..ANNOTATION
@@ -123,7 +115,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         config_key: Some("global-auth-cache-duration"),
         risk: Risk::Medium,
         misuse: Misuse::Deny,
-        status: Status::NotYet,
         example: "200 10m,401 1m",
         doc: "How long answers are cached.",
         ..ANNOTATION
@@ -135,7 +126,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         default: "false",
         config_key: Some("global-auth-always-set-cookie"),
         misuse: Misuse::Deny,
-        status: Status::NotYet,
         example: "true",
         doc: "Passes cookies of the answer on whatever the status of the response.",
         ..ANNOTATION
@@ -145,7 +135,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         needs: Some("auth-url"),
         value: "whole number",
         default: "0",
-        status: Status::NotYet,
         example: "10",
         doc: "How many connections to the service are kept open; 0: none.",
         ..ANNOTATION
@@ -155,7 +144,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         needs: Some("auth-url"),
         value: "whole number",
         default: "1000",
-        status: Status::NotYet,
         example: "500",
         doc: "How many requests a kept connection serves.",
         ..ANNOTATION
@@ -165,7 +153,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         needs: Some("auth-url"),
         value: "seconds",
         default: "60",
-        status: Status::NotYet,
         example: "30",
         doc: "How long a kept connection may be idle.",
         ..ANNOTATION
@@ -175,7 +162,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         needs: Some("auth-url"),
         value: "boolean",
         default: "false",
-        status: Status::NotYet,
         example: "true",
         doc: "Whether the question shares the request's variables.",
         ..ANNOTATION
@@ -187,7 +173,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         default: "none",
         config_key: Some("global-auth-snippet"),
         risk: Risk::Critical,
-        status: Status::NotYet,
         example: "proxy_set_header X-From edge;",
         doc: "Raw configuration for the location that asks.",
         ..ANNOTATION
@@ -196,7 +181,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         name: "enable-global-auth",
         value: "boolean",
         default: "true",
-        status: Status::NotYet,
         example: "false",
         doc: "Whether the ConfigMap's external authentication applies.",
         ..ANNOTATION

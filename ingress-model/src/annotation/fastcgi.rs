@@ -5,7 +5,7 @@ use crate::{config::Risk, layout::FastCgi, object::ObjectName};
 use super::{
     grammar::Grammar,
     reader::Reader,
-    registry::{ANNOTATION, AnnotationInfo, Misuse, Status},
+    registry::{ANNOTATION, AnnotationInfo, Misuse},
 };
 
 /// What can be set.
@@ -16,7 +16,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         default: "none",
         risk: Risk::Medium,
         misuse: Misuse::Refuse,
-        status: Status::NotYet,
         example: "index.php",
         doc: "File that stands for a directory.",
         ..ANNOTATION
@@ -27,7 +26,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         default: "none",
         risk: Risk::Medium,
         misuse: Misuse::Deny,
-        status: Status::NotYet,
         example: "shop/params",
         doc: "ConfigMap with FastCGI parameters.",
         ..ANNOTATION

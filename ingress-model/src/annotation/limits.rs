@@ -8,7 +8,7 @@ use crate::{
 
 use super::{
     reader::Reader,
-    registry::{ANNOTATION, AnnotationInfo, Misuse, Status},
+    registry::{ANNOTATION, AnnotationInfo, Misuse},
 };
 
 /// What can be set.
@@ -18,7 +18,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         value: "whole number",
         default: "0",
         misuse: Misuse::Refuse,
-        status: Status::NotYet,
         example: "20",
         doc: "How many connections a client may have at once; 0: any number.",
         ..ANNOTATION
@@ -28,7 +27,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         value: "whole number",
         default: "0",
         misuse: Misuse::Refuse,
-        status: Status::NotYet,
         example: "5",
         doc: "How many requests a client may make in a second; 0: any number.",
         ..ANNOTATION
@@ -38,7 +36,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         value: "whole number",
         default: "0",
         misuse: Misuse::Refuse,
-        status: Status::NotYet,
         example: "300",
         doc: "How many requests a client may make in a minute; 0: any number.",
         ..ANNOTATION
@@ -47,7 +44,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         name: "limit-burst-multiplier",
         value: "whole number",
         default: "5",
-        status: Status::NotYet,
         example: "3",
         doc: "How many times the rate may be exceeded at once.",
         ..ANNOTATION
@@ -58,7 +54,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         value: "list of addresses and networks",
         default: "none",
         misuse: Misuse::Refuse,
-        status: Status::NotYet,
         example: "10.0.0.0/8",
         doc: "Clients without limits.",
         ..ANNOTATION
@@ -68,7 +63,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         value: "kilobytes a second",
         default: "0",
         config_key: Some("limit-rate"),
-        status: Status::NotYet,
         example: "100",
         doc: "How fast a response is sent; 0: as fast as it goes.",
         ..ANNOTATION
@@ -78,7 +72,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         value: "kilobytes",
         default: "0",
         config_key: Some("limit-rate-after"),
-        status: Status::NotYet,
         example: "1000",
         doc: "How much is sent before that.",
         ..ANNOTATION

@@ -10,7 +10,7 @@ use super::{
     external_auth::authority,
     grammar::PATTERN,
     reader::Reader,
-    registry::{ANNOTATION, AnnotationInfo, Status},
+    registry::{ANNOTATION, AnnotationInfo},
 };
 
 /// What can be set.
@@ -20,7 +20,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         value: "URL, may hold variables",
         default: "none",
         risk: Risk::High,
-        status: Status::NotYet,
         example: "http://mirror.test$request_uri",
         doc: "Where a copy of each request is sent; its response is dropped.",
         ..ANNOTATION
@@ -31,7 +30,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         value: "plain characters and those of regular expressions",
         default: "the host of the target",
         risk: Risk::High,
-        status: Status::NotYet,
         example: "inner.test",
         doc: "`Host` header of the copy.",
         ..ANNOTATION
@@ -41,7 +39,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         needs: Some("mirror-target"),
         value: "`on` or `off`",
         default: "on",
-        status: Status::NotYet,
         example: "off",
         doc: "Whether the copy has the request's body.",
         ..ANNOTATION

@@ -9,7 +9,7 @@ use crate::{
 use super::{
     grammar::{CIPHERS, PATTERN},
     reader::Reader,
-    registry::{ANNOTATION, AnnotationInfo, Misuse, Status},
+    registry::{ANNOTATION, AnnotationInfo, Misuse},
 };
 
 /// What can be set.
@@ -20,7 +20,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         default: "none",
         risk: Risk::Medium,
         misuse: Misuse::Deny,
-        status: Status::NotYet,
         example: "shop/upstream-tls",
         doc: "Secret with the authorities of the endpoints (`ca.crt`) and the controller's certificate for them.",
         ..ANNOTATION
@@ -31,7 +30,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         value: "OpenSSL cipher list",
         default: "DEFAULT",
         risk: Risk::Medium,
-        status: Status::NotYet,
         example: "HIGH:!aNULL",
         doc: "Cipher suites spoken to the endpoints.",
         ..ANNOTATION
@@ -42,7 +40,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         value: "plain characters and those of regular expressions",
         default: "the host of the backend",
         risk: Risk::High,
-        status: Status::NotYet,
         example: "inner.test",
         doc: "Name that the endpoints' certificate has to have.",
         ..ANNOTATION
@@ -52,7 +49,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         needs: Some("proxy-ssl-secret"),
         value: "list of `TLSv1.2` and `TLSv1.3`, separated by spaces",
         default: "TLSv1.2",
-        status: Status::NotYet,
         example: "TLSv1.3",
         doc: "Versions of TLS spoken to the endpoints.",
         ..ANNOTATION
@@ -62,7 +58,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         needs: Some("proxy-ssl-secret"),
         value: "`on` or `off`",
         default: "off",
-        status: Status::NotYet,
         example: "on",
         doc: "Whether the name is sent to the endpoints (SNI).",
         ..ANNOTATION
@@ -72,7 +67,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         needs: Some("proxy-ssl-secret"),
         value: "`on` or `off`",
         default: "off",
-        status: Status::NotYet,
         example: "on",
         doc: "Whether the endpoints' certificate is checked.",
         ..ANNOTATION
@@ -82,7 +76,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         needs: Some("proxy-ssl-secret"),
         value: "whole number",
         default: "1",
-        status: Status::NotYet,
         example: "2",
         doc: "Longest chain of the endpoints' certificate.",
         ..ANNOTATION

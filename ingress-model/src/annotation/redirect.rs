@@ -71,7 +71,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         default: "false",
         config_key: Some("relative-redirects"),
         misuse: Misuse::Refuse,
-        status: Status::NotYet,
         example: "true",
         doc: "Leaves scheme and host out of redirects that NGINX makes.",
         ..ANNOTATION

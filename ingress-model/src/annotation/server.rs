@@ -10,7 +10,7 @@ use crate::{
 use super::{
     grammar::CIPHERS,
     reader::Reader,
-    registry::{ANNOTATION, AnnotationInfo, Misuse, Scope, Status},
+    registry::{ANNOTATION, AnnotationInfo, Misuse, Scope},
 };
 
 /// What can be set.
@@ -61,7 +61,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         value: "boolean",
         default: "false",
         misuse: Misuse::Refuse,
-        status: Status::NotYet,
         example: "true",
         doc: "Turns `Link` headers of responses into HTTP/2 pushes, where NGINX still can.",
         ..ANNOTATION
