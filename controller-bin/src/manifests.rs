@@ -1,22 +1,14 @@
 //! Objects from a directory of YAML and JSON files, as if an API server brought them.
 //!
 //! Files end in `.yaml`, `.yml` or `.json`, in the directory itself or below it; names that start with a dot are left
-//! out. A file may hold several documents and lists. What an API server would add is added; kinds
-//! that the controller does not read are left out.
-//!
-//! * A file that cannot be read as a whole is reported with line and column, and what it held before stays in force.
-//! * An object that two files define is taken from the one whose name sorts last.
-//! * Ingresses without `creationTimestamp` count as created in the order in which files (by name) and their documents
-//!   hold them, all of them before those that have one.
-//! * Where no file defines an IngressClass, there is one named as `--ingress-class` says, and it is ours.
+//! out. How a file is read and what all files say together is in [`ingress_model::manifests`]. A file that cannot be read
+//! as a whole is reported with line and column, and what it held before stays in force.
 //!
 //! Writers should rename finished files into the directory: that is seen at once and never half-done. A file that is
 //! written in place is read when its writer closes it.
 
-mod complete;
 mod directory;
 mod object;
-mod parse;
 
 use std::{
     collections::BTreeMap,
@@ -30,6 +22,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use ingress_model::manifests::Together;
 use notify::{
     EventKind, RecommendedWatcher, RecursiveMode, Watcher,
     event::{AccessKind, AccessMode, ModifyKind},
@@ -39,7 +32,7 @@ use tracing::warn;
 use self::directory::Directory;
 use crate::store::Store;
 
-pub use self::{directory::AssumedClass, parse::ManifestError};
+pub use ingress_model::manifests::{AssumedClass, ManifestError};
 
 /// The name under which the store waits for the directory.
 pub const LIST: &str = "manifests";
@@ -72,6 +65,34 @@ pub enum ManifestsError {
         /// What the system said.
         source: notify::Error,
     },
+}
+
+/// What a directory holds at one moment.
+#[derive(Debug)]
+pub struct Found {
+    /// What the files say together.
+    pub together: Together,
+    /// What is wrong with files that are left out.
+    pub errors: Vec<ManifestError>,
+}
+
+/// Reads a directory once. Its rules are those by which [`Manifests`] follows one.
+///
+/// # Errors
+///
+/// When the directory cannot be read. What is wrong with single files is in the answer.
+pub fn read(directory: &Path, assumed_class: AssumedClass) -> Result<Found, ManifestsError> {
+    let mut directory_now = Directory::new(directory, assumed_class);
+    directory_now
+        .look_through()
+        .map_err(|source| ManifestsError::Read {
+            directory: directory.to_owned(),
+            source,
+        })?;
+    Ok(Found {
+        together: directory_now.together(),
+        errors: directory_now.errors(),
+    })
 }
 
 /// Keeps a store equal to a directory of manifests while it lives.

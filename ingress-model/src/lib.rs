@@ -41,6 +41,8 @@ mod inspect;
 mod key_pair;
 pub mod layout;
 pub mod live;
+#[cfg(feature = "manifests")]
+pub mod manifests;
 pub mod merge;
 pub mod object;
 pub mod options;

@@ -9,29 +9,14 @@ use std::{
     time::SystemTime,
 };
 
-use ingress_model::{ObjectKind, ObjectName, ObjectRef};
-use jiff::Timestamp;
-use k8s_openapi::{
-    api::networking::v1::{IngressClass, IngressClassSpec},
-    apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time},
+use ingress_model::{
+    ObjectRef,
+    manifests::{AssumedClass, Content, ManifestError, Object, Placed, Together, parse, together},
 };
 use tracing::{debug, error, info, warn};
 
-use super::{
-    complete::complete,
-    object::{self, Object},
-    parse::{Content, ManifestError, parse},
-};
+use super::object;
 use crate::store::Store;
-
-/// The IngressClass that there is when no file defines one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AssumedClass {
-    /// Its name (`--ingress-class`).
-    pub name: String,
-    /// Its `spec.controller` (`--controller-class`).
-    pub controller: String,
-}
 
 /// The directory as it was when last looked at.
 #[derive(Debug)]
@@ -41,7 +26,7 @@ pub(super) struct Directory {
     /// By path below the root.
     files: BTreeMap<PathBuf, File>,
     /// What the store has been told.
-    told: BTreeMap<ObjectRef, Told>,
+    told: BTreeMap<ObjectRef, Placed>,
     /// Objects that several files define, and that this was said of.
     repeated: BTreeSet<ObjectRef>,
 }
@@ -63,14 +48,6 @@ struct Stamp {
     inode: u64,
 }
 
-/// An object as the store knows it.
-#[derive(Clone, Debug)]
-struct Told {
-    object: Arc<Object>,
-    /// When it counts as created, where it does not say so itself.
-    created: Option<Timestamp>,
-}
-
 /// Whether a path names a file of manifests.
 pub(super) fn is_manifest(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str());
@@ -86,7 +63,7 @@ impl Directory {
     pub(super) fn new(root: &Path, assumed_class: AssumedClass) -> Self {
         Self {
             root: root.to_owned(),
-            assumed_class: Arc::new(class(assumed_class)),
+            assumed_class: Arc::new(assumed_class.object()),
             files: BTreeMap::new(),
             told: BTreeMap::new(),
             repeated: BTreeSet::new(),
@@ -95,13 +72,32 @@ impl Directory {
 
     /// Looks through all files, and tells the store what changed.
     pub(super) fn scan(&mut self, store: &Store) -> io::Result<()> {
+        self.look_through()?;
+        self.tell(store);
+        Ok(())
+    }
+
+    /// What all files say together.
+    pub(super) fn together(&self) -> Together {
+        let files = self.files.iter();
+        let files = files.map(|(path, file)| (path.as_path(), file.objects.as_slice()));
+        together(files, &self.assumed_class)
+    }
+
+    /// What is wrong with files.
+    pub(super) fn errors(&self) -> Vec<ManifestError> {
+        let files = self.files.values();
+        files.filter_map(|file| file.error.clone()).collect()
+    }
+
+    /// Looks through all files.
+    pub(super) fn look_through(&mut self) -> io::Result<()> {
         let mut found = BTreeSet::new();
         list(&self.root, Path::new(""), &mut found)?;
         self.files.retain(|path, _| found.contains(path));
         for path in found {
             self.read(path, false);
         }
-        self.tell(store);
         Ok(())
     }
 
@@ -188,7 +184,11 @@ impl Directory {
 
     /// Tells the store what is different from what it was told before.
     fn tell(&mut self, store: &Store) {
-        let now = self.together();
+        let Together {
+            objects: now,
+            repeated,
+            class_is_assumed,
+        } = self.together();
         let gone = self.told.keys().filter(|object| !now.contains_key(object));
         let changes = gone.filter_map(|object| object::delete(object, store));
         for change in changes {
@@ -202,68 +202,27 @@ impl Directory {
             if same {
                 continue;
             }
-            let mut object = Object::clone(&told.object);
-            if let Some(created) = told.created {
-                object.meta_mut().creation_timestamp = Some(Time(created));
-            }
-            if let Some(change) = object.apply(store) {
+            if let Some(change) = object::apply(told.dated(), store) {
                 debug!(%change, "manifests changed");
             }
         }
+        for repeated in &repeated {
+            if !self.repeated.contains(&repeated.object) {
+                warn!(
+                    object = %repeated.object,
+                    left_out = %repeated.left_out.display(),
+                    used = %repeated.used.display(),
+                    "an object is defined more than once",
+                );
+            }
+        }
+        let class = self.assumed_class.reference();
+        if class_is_assumed && !self.told.contains_key(&class) {
+            info!(class = %class.name, "no manifest defines an IngressClass; this one is assumed");
+        }
+        let repeated = repeated.into_iter();
+        self.repeated = repeated.map(|repeated| repeated.object).collect();
         self.told = now;
-    }
-
-    /// What all files say together.
-    fn together(&mut self) -> BTreeMap<ObjectRef, Told> {
-        let mut together: BTreeMap<ObjectRef, (&Path, Told)> = BTreeMap::new();
-        let mut repeated = BTreeSet::new();
-        let mut position = 0_i64;
-        for (path, file) in &self.files {
-            for object in &file.objects {
-                let undated = object.kind() == ObjectKind::Ingress
-                    && object.meta().creation_timestamp.is_none();
-                let created = undated.then(|| {
-                    position += 1;
-                    Timestamp::from_second(position).unwrap_or(Timestamp::UNIX_EPOCH)
-                });
-                let told = Told {
-                    object: Arc::clone(object),
-                    created,
-                };
-                let reference = object.reference();
-                if let Some((earlier, _)) = together.insert(reference.clone(), (path, told)) {
-                    if !self.repeated.contains(&reference) {
-                        warn!(
-                            object = %reference,
-                            left_out = %earlier.display(),
-                            used = %path.display(),
-                            "an object is defined more than once",
-                        );
-                    }
-                    repeated.insert(reference);
-                }
-            }
-        }
-        self.repeated = repeated;
-        let mut together: BTreeMap<_, _> = together
-            .into_iter()
-            .map(|(reference, (_, told))| (reference, told))
-            .collect();
-        if !together
-            .keys()
-            .any(|object| object.kind == ObjectKind::IngressClass)
-        {
-            let reference = self.assumed_class.reference();
-            if !self.told.contains_key(&reference) {
-                info!(class = %reference.name, "no manifest defines an IngressClass; this one is assumed");
-            }
-            let told = Told {
-                object: Arc::clone(&self.assumed_class),
-                created: None,
-            };
-            together.insert(reference, told);
-        }
-        together
     }
 }
 
@@ -295,20 +254,4 @@ fn unreadable(file: &Path, error: &io::Error) -> ManifestError {
         column: None,
         reason: format!("cannot read the file: {error}"),
     }
-}
-
-fn class(assumed: AssumedClass) -> Object {
-    let name = ObjectName::cluster(&assumed.name);
-    let mut class = Object::IngressClass(IngressClass {
-        metadata: ObjectMeta {
-            name: Some(name.name().to_owned()),
-            ..ObjectMeta::default()
-        },
-        spec: Some(IngressClassSpec {
-            controller: Some(assumed.controller),
-            parameters: None,
-        }),
-    });
-    complete(&mut class);
-    class
 }

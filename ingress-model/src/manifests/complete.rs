@@ -4,7 +4,6 @@
 //! Secrets in `data`; `pathType: ImplementationSpecific`; protocol TCP and the target port of Services' ports; the label
 //! by which a Namespace can be selected (Kubernetes docs: API reference, the fields' defaults).
 
-use ingress_model::{ObjectKind, ObjectRef};
 use k8s_openapi::{
     ByteString,
     api::{
@@ -14,6 +13,8 @@ use k8s_openapi::{
     },
     apimachinery::pkg::util::intstr::IntOrString,
 };
+
+use crate::object::{ObjectKind, ObjectRef};
 
 use super::object::Object;
 

@@ -27,12 +27,12 @@ fn place(line: Option<u64>, column: Option<u64>) -> String {
 }
 
 /// What a file holds.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct Content {
-    /// Objects of the kinds that the controller reads.
-    pub(super) objects: Vec<Object>,
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Content {
+    /// Objects of the kinds that the rules read.
+    pub objects: Vec<Object>,
     /// Objects of other kinds: API version, kind.
-    pub(super) ignored: Vec<(String, String)>,
+    pub ignored: Vec<(String, String)>,
 }
 
 /// What every object starts with.
@@ -50,8 +50,22 @@ struct List {
     items: Vec<Value>,
 }
 
-/// Reads a file: one JSON object, or any number of YAML documents.
-pub(super) fn parse(file: &Path, text: &str) -> Result<Content, ManifestError> {
+/// Reads a file: one JSON object if its name ends in `.json`, else any number of YAML documents. An object may be a list
+/// (`List`, `IngressList`, …) of others. What an API server would add to the objects is added.
+///
+/// ```
+/// use std::path::Path;
+///
+/// use ingress_model::manifests::parse;
+///
+/// let text = "apiVersion: v1\nkind: Service\nmetadata: {name: cart, namespace: shop}\n---\nkind: Service\n";
+/// let error = parse(Path::new("cart.yaml"), text).unwrap_err();
+/// assert_eq!(error.to_string(), "cart.yaml:5: the object has no apiVersion or no kind");
+/// ```
+///
+/// # Errors
+/// What is wrong in it, and where. There is no half of a file: what else it holds is not taken either.
+pub fn parse(file: &Path, text: &str) -> Result<Content, ManifestError> {
     let mut content = Content::default();
     if file
         .extension()
