@@ -3,6 +3,7 @@
 local backends = require("ingress.backends")
 local ngx_balancer = require("ngx.balancer")
 
+local get = backends.get
 local get_last_failure = ngx_balancer.get_last_failure
 local gmatch = string.gmatch
 local peek = backends.peek
@@ -15,14 +16,14 @@ local BUSY = -3
 
 local _M = {}
 
--- The backend whose peers serve this request: its canary's when the rewrite phase chose it.
-local function serving_backend()
+-- The backend whose peers serve this request: its canary's when the rewrite phase chose it. `find` is how to look up.
+local function serving_backend(find)
   local name = var.proxy_upstream_name
-  local backend = name and peek(name)
+  local backend = name and find(name)
   if backend and backend.alternative then
     local alternative = var.proxy_alternative_upstream_name
     if alternative and alternative ~= "" then
-      alternative = peek(alternative)
+      alternative = find(alternative)
       if alternative and alternative.balancer then
         return alternative
       end
@@ -42,13 +43,15 @@ end
 
 -- balancer_by_lua
 function _M.balance()
-  local backend = serving_backend()
+  local tried = get_last_failure() and tried_peers() or nil
+  -- A long request body or an earlier attempt may lie between the rewrite phase and this: what went meanwhile is gone.
+  local backend = serving_backend(get)
   local instance = backend and backend.balancer
   if not instance then
     ngx.log(ngx.WARN, "backend ", var.proxy_upstream_name, " has lost its endpoints since the request began")
     return ngx.exit(BUSY)
   end
-  local peer = instance:balance(get_last_failure() and tried_peers() or nil)
+  local peer = instance:balance(tried)
   -- NGINX's own limits (proxy_next_upstream*) decide whether there is another attempt.
   set_more_tries(1)
   local ok, err = set_current_peer(peer.host, peer.port)
@@ -60,7 +63,7 @@ end
 
 -- log_by_lua, only needed where an algorithm learns from responses.
 function _M.after_balance()
-  local backend = serving_backend()
+  local backend = serving_backend(peek)
   local instance = backend and backend.balancer
   if instance and instance.after_balance then
     instance:after_balance()

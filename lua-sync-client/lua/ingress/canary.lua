@@ -1,5 +1,6 @@
 -- Decides whether a request goes to the canary of its backend.
 
+local floor = math.floor
 local random = math.random
 local regex_find = ngx.re.find
 local tonumber = tonumber
@@ -26,7 +27,7 @@ function _M.compile(policy)
     pattern = text(policy.headerPattern),
     cookie = cookie and "cookie_" .. cookie,
     weight = tonumber(policy.weight) or 0,
-    total = total > DEFAULT_TOTAL and total or DEFAULT_TOTAL,
+    total = total >= 1 and floor(total) or DEFAULT_TOTAL,
   }
 end
 

@@ -37,7 +37,8 @@ local DICTIONARIES = {
 -- Required here once, so that workers share the compiled code of their master.
 local PRELOADED = {
   "ingress.balancer", "ingress.certificate", "ingress.configuration", "ingress.monitor", "ingress.router",
-  "ingress.worker", "ingress.balancer.round_robin",
+  "ingress.worker", "ingress.balancer.chash", "ingress.balancer.chashsubset", "ingress.balancer.ewma",
+  "ingress.balancer.round_robin", "ingress.balancer.sticky_balanced", "ingress.balancer.sticky_persistent",
 }
 
 local _M = {}

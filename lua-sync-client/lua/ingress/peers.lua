@@ -60,4 +60,38 @@ function _M.from_endpoints(endpoints, status_port)
   return peers, refused
 end
 
+-- Whether two lists have the same peers in the same order.
+function _M.same(left, right)
+  local count = #left
+  if count ~= #right then
+    return false
+  end
+  for index = 1, count do
+    if left[index].key ~= right[index].key then
+      return false
+    end
+  end
+  return true
+end
+
+-- The keys of `list`, in order.
+function _M.keys(list)
+  local keys = {}
+  for index = 1, #list do
+    keys[index] = list[index].key
+  end
+  return keys
+end
+
+-- The peers of `list` whose key is not in `tried`; the whole list when none is left.
+function _M.untried(list, tried)
+  local rest = {}
+  for index = 1, #list do
+    if not tried[list[index].key] then
+      rest[#rest + 1] = list[index]
+    end
+  end
+  return #rest > 0 and rest or list
+end
+
 return _M

@@ -65,8 +65,8 @@ return {
     check.equal(share({ weight = 100 }), 1)
     check.equal(math.abs(share({ weight = 30, weightTotal = 100 }) - 0.3) < 0.03, true)
     check.equal(math.abs(share({ weight = 30, weightTotal = 0 }) - 0.3) < 0.03, true)
-    -- A total below 100 counts as 100.
-    check.equal(math.abs(share({ weight = 30, weightTotal = 50 }) - 0.3) < 0.03, true)
+    check.equal(math.abs(share({ weight = 5, weightTotal = 10 }) - 0.5) < 0.03, true)
+    check.equal(share({ weight = 20, weightTotal = 10 }), 1)
     check.equal(math.abs(share({ weight = 100, weightTotal = 400 }) - 0.25) < 0.03, true)
   end,
 }

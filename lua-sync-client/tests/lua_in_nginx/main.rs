@@ -13,9 +13,12 @@
     reason = "test code may panic and say why, also outside of test functions"
 )]
 
+mod affinity;
 mod canary;
 mod certificates;
+mod ewma;
 mod external_names;
+mod hashing;
 mod metrics;
 mod routing;
 mod support;

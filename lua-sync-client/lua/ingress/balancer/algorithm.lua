@@ -4,6 +4,8 @@ local affinity_modules = { persistent = "sticky_persistent" }
 local NAMES = {
   round_robin = true, ewma = true, chash = true, chashsubset = true, sticky_balanced = true, sticky_persistent = true,
 }
+-- By name alone, without anything to hash, these cannot be.
+local NEEDS_KEY = { chash = true, chashsubset = true }
 local FALLBACK = "round_robin"
 
 local type = type
@@ -29,29 +31,21 @@ function _M.requested(spec)
   if text(hash["upstream-hash-by"]) then
     return hash["upstream-hash-by-subset"] == true and "chashsubset" or "chash"
   end
-  return text(spec["load-balance"]) or FALLBACK
-end
-
-local function load(name)
-  if not NAMES[name] then
-    return nil
-  end
-  local ok, module = pcall(require, "ingress.balancer." .. name)
-  return ok and module or nil
+  local name = text(spec["load-balance"]) or FALLBACK
+  return NEEDS_KEY[name] and FALLBACK or name
 end
 
 -- The module for the backend `spec`. An algorithm that is not there is reported once, and round robin used.
 function _M.choose(spec)
   local name = _M.requested(spec)
-  local module = load(name)
-  if module then
-    return module
+  if NAMES[name] then
+    return require("ingress.balancer." .. name)
   end
   if not warned[name] then
     warned[name] = true
     ngx.log(ngx.WARN, "balancing algorithm ", name, " is not available, using ", FALLBACK)
   end
-  return load(FALLBACK)
+  return require("ingress.balancer." .. FALLBACK)
 end
 
 return _M

@@ -23,6 +23,14 @@ impl Response {
             .map_or("", |(_, value)| value)
     }
 
+    /// The values of every header `name`.
+    pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        let headers = self.headers.iter();
+        headers
+            .filter(move |(key, _)| key.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
+    }
+
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.body).unwrap_or_else(|err| panic!("{err} in {self:?}"))
     }

@@ -5,6 +5,7 @@ use std::{
     net::{SocketAddr, TcpListener, TcpStream},
     sync::mpsc::{self, Receiver},
     thread,
+    time::Duration,
 };
 
 use serde_json::{Value, json};
@@ -18,21 +19,39 @@ pub(crate) struct Upstream {
 impl Upstream {
     /// Starts a server on a free IPv4 port that answers `name` to every request.
     pub(crate) fn start(name: &'static str) -> Self {
-        Self::start_on("127.0.0.1:0", name)
+        Self::start_on("127.0.0.1:0", Answer::of(name))
+    }
+
+    /// As [`Upstream::start`]; answers have the header lines `headers`, each with its line end.
+    pub(crate) fn start_with(name: &'static str, headers: &'static str) -> Self {
+        let answer = Answer {
+            headers,
+            ..Answer::of(name)
+        };
+        Self::start_on("127.0.0.1:0", answer)
+    }
+
+    /// As [`Upstream::start`]; answers take so long.
+    pub(crate) fn start_slow(name: &'static str, delay: Duration) -> Self {
+        let answer = Answer {
+            delay,
+            ..Answer::of(name)
+        };
+        Self::start_on("127.0.0.1:0", answer)
     }
 
     /// As [`Upstream::start`], on `[::1]`.
     pub(crate) fn start_v6(name: &'static str) -> Self {
-        Self::start_on("[::1]:0", name)
+        Self::start_on("[::1]:0", Answer::of(name))
     }
 
-    fn start_on(listen: &str, name: &'static str) -> Self {
+    fn start_on(listen: &str, answer: Answer) -> Self {
         let listener = TcpListener::bind(listen).expect("binding an upstream");
         let address = listener.local_addr().unwrap();
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let stream = stream.unwrap();
-                thread::spawn(move || serve(stream, name));
+                thread::spawn(move || serve(stream, answer));
             }
         });
         Self { address }
@@ -72,17 +91,39 @@ pub(crate) fn backend(name: &str, upstreams: &[Upstream]) -> Value {
     json!({"name": name, "port": 80, "endpoints": endpoints})
 }
 
-fn serve(mut stream: TcpStream, name: &str) {
+/// What a server says.
+#[derive(Clone, Copy, Debug)]
+struct Answer {
+    body: &'static str,
+    headers: &'static str,
+    delay: Duration,
+}
+
+impl Answer {
+    fn of(body: &'static str) -> Self {
+        Self {
+            body,
+            headers: "",
+            delay: Duration::ZERO,
+        }
+    }
+}
+
+fn serve(mut stream: TcpStream, answer: Answer) {
+    let Answer { body, headers, .. } = answer;
     let reply = format!(
-        "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{name}",
-        name.len()
+        "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{headers}\r\n{body}",
+        body.len()
     );
     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
     while let Some(Ok(line)) = lines.next() {
         // The requests of these tests have no body: an empty line ends each. One write, or the kernel waits for an
         // acknowledgement in between.
-        if line.is_empty() && stream.write_all(reply.as_bytes()).is_err() {
-            return;
+        if line.is_empty() {
+            thread::sleep(answer.delay);
+            if stream.write_all(reply.as_bytes()).is_err() {
+                return;
+            }
         }
     }
 }
