@@ -68,6 +68,20 @@ impl Definition {
     }
 }
 
+/// Annotations that [`root_settings`] leaves out.
+pub(crate) const NOT_FOR_STRANGERS: [&str; 10] = [
+    "permanent-redirect",
+    "permanent-redirect-code",
+    "temporal-redirect",
+    "temporal-redirect-code",
+    "rewrite-target",
+    "use-regex",
+    "app-root",
+    "ssl-redirect",
+    "force-ssl-redirect",
+    "preserve-trailing-slash",
+];
+
 /// An Ingress for every host that nobody defines keeps its annotations except redirects and rewrites, which would send
 /// the requests of strangers elsewhere.
 fn root_settings(settings: &Arc<LocationSettings>, catch_all: bool) -> Arc<LocationSettings> {

@@ -49,6 +49,7 @@ use crate::{
 };
 
 use self::reader::Reader;
+pub(crate) use self::reader::Use;
 pub(crate) use self::registry::cell;
 pub use self::registry::{
     AnnotationInfo, Effect, Misuse, Scope, Status, annotations, annotations_markdown, find,
@@ -170,63 +171,75 @@ pub fn parse(
     config: &GlobalConfig,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<IngressSettings> {
-    let mut reader = Reader::new(ingress, options, config, diagnostics);
-    let snippets = snippet::read(&reader);
+    read(&mut Reader::new(ingress, options, config, diagnostics))
+}
+
+/// What becomes of the annotations of an Ingress when [`parse`] reads them.
+pub(crate) fn uses(ingress: &Ingress, options: &Options, config: &GlobalConfig) -> Vec<Use> {
+    let mut diagnostics = Vec::new();
+    let mut reader = Reader::new(ingress, options, config, &mut diagnostics);
+    let _settings = read(&mut reader);
+    reader.uses()
+}
+
+fn read(reader: &mut Reader<'_>) -> Option<IngressSettings> {
+    let config = reader.config;
+    let snippets = snippet::read(reader);
     let mut location = LocationSettings {
-        backend_protocol: protocol::read(&mut reader),
-        access_log: log::read(&mut reader),
-        satisfy: satisfy::read(&mut reader),
+        backend_protocol: protocol::read(reader),
+        access_log: log::read(reader),
+        satisfy: satisfy::read(reader),
         snippet: snippets.location,
-        cors: cors::read(&mut reader),
-        mirror: mirror::read(&mut reader),
-        upstream_tls: proxy_ssl::read(&mut reader),
-        fastcgi: fastcgi::read(&mut reader),
-        modsecurity: modsecurity::read(&mut reader),
-        tracing: telemetry::read(&mut reader),
-        http2_push_preload: server::http2_push_preload(&mut reader),
+        cors: cors::read(reader),
+        mirror: mirror::read(reader),
+        upstream_tls: proxy_ssl::read(reader),
+        fastcgi: fastcgi::read(reader),
+        modsecurity: modsecurity::read(reader),
+        tracing: telemetry::read(reader),
+        http2_push_preload: server::http2_push_preload(reader),
         ..LocationSettings::default()
     };
-    rewrite::read(&mut reader, &mut location);
-    redirect::read(&mut reader, &mut location);
-    ssl_redirect::read(&mut reader, &mut location);
-    proxy::read(&mut reader, &mut location);
-    access::read(&mut reader, &mut location);
-    limits::read(&mut reader, &mut location);
-    custom_errors::read(&mut reader, &mut location);
-    let users = auth::read(&mut reader).map(|(auth, format)| {
+    rewrite::read(reader, &mut location);
+    redirect::read(reader, &mut location);
+    ssl_redirect::read(reader, &mut location);
+    proxy::read(reader, &mut location);
+    access::read(reader, &mut location);
+    limits::read(reader, &mut location);
+    custom_errors::read(reader, &mut location);
+    let users = auth::read(reader).map(|(auth, format)| {
         location.basic_auth = Some(auth);
         format
     });
-    let own_auth = external_auth::read(&mut reader).map(Arc::new);
-    let global = external_auth::global(&mut reader, config);
+    let own_auth = external_auth::read(reader).map(Arc::new);
+    let global = external_auth::global(reader, config);
     let global_auth = config.policy.global_auth.as_ref().filter(|_| global);
-    let request_headers = external_auth::request_headers(&mut reader);
+    let request_headers = external_auth::request_headers(reader);
     let references = References {
         users,
         request_headers: request_headers.filter(|_| own_auth.is_some()),
-        response_headers: custom_headers::read(&mut reader),
-        fastcgi_params: fastcgi::params(&mut reader),
+        response_headers: custom_headers::read(reader),
+        fastcgi_params: fastcgi::params(reader),
         upstream_tls: location.upstream_tls.is_some(),
     };
     location.external_auth = own_auth.or_else(|| global_auth.cloned());
     let server = ServerSettings {
-        aliases: server::aliases(&mut reader),
+        aliases: server::aliases(reader),
         snippet: snippets.server,
-        client_auth: client_auth::read(&mut reader),
-        ssl_ciphers: server::ssl_ciphers(&mut reader),
-        ssl_prefer_server_ciphers: server::ssl_prefer_server_ciphers(&mut reader),
-        ssl_passthrough: server::ssl_passthrough(&mut reader),
-        from_to_www_redirect: redirect::from_to_www(&mut reader),
+        client_auth: client_auth::read(reader),
+        ssl_ciphers: server::ssl_ciphers(reader),
+        ssl_prefer_server_ciphers: server::ssl_prefer_server_ciphers(reader),
+        ssl_passthrough: server::ssl_passthrough(reader),
+        from_to_www_redirect: redirect::from_to_www(reader),
     };
     let backend = BackendSettings {
-        service_upstream: balance::service_upstream(&mut reader),
-        load_balance: balance::load_balance(&mut reader),
-        hash_by: balance::hash_by(&mut reader),
-        affinity: affinity::read(&mut reader),
-        affinity_canary_legacy: affinity::canary_legacy(&mut reader),
+        service_upstream: balance::service_upstream(reader),
+        load_balance: balance::load_balance(reader),
+        hash_by: balance::hash_by(reader),
+        affinity: affinity::read(reader),
+        affinity_canary_legacy: affinity::canary_legacy(reader),
     };
-    let canary = canary::read(&mut reader);
-    let default_backend = custom_errors::default_backend(&mut reader);
+    let canary = canary::read(reader);
+    let default_backend = custom_errors::default_backend(reader);
     if reader.is_refused() {
         return None;
     }

@@ -1,7 +1,10 @@
 //! Typed access to the annotations of one Ingress. Whatever cannot be used is reported here, by the rule that the
 //! registry has for the annotation.
 
-use std::{collections::BTreeMap, fmt::Display};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Display,
+};
 
 use k8s_openapi::api::networking::v1::Ingress;
 
@@ -37,6 +40,21 @@ pub(super) struct Reader<'a> {
     diagnostics: &'a mut Vec<Diagnostic>,
     denied: Option<String>,
     refused: bool,
+    /// Keys of annotations whose value does not hold.
+    unused: BTreeSet<&'a str>,
+}
+
+/// An annotation that may be used, and whether its value holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Use {
+    /// Its name, without prefix; a former name counts as the present one.
+    pub(crate) name: &'static str,
+    /// As written.
+    pub(crate) key: String,
+    /// As written, without white space around it.
+    pub(crate) value: String,
+    /// Whether the value holds, rather than what holds without it.
+    pub(crate) holds: bool,
 }
 
 /// An annotation as written.
@@ -65,6 +83,7 @@ impl<'a> Reader<'a> {
             diagnostics,
             denied: None,
             refused: false,
+            unused: BTreeSet::new(),
         };
         for (key, value) in ingress.metadata.annotations.iter().flatten() {
             match key.split_once('/') {
@@ -140,7 +159,8 @@ impl<'a> Reader<'a> {
     }
 
     /// What protects is not left out silently: without it the location would be open.
-    fn unsupported(&mut self, info: &AnnotationInfo, key: &str) {
+    fn unsupported(&mut self, info: &AnnotationInfo, key: &'a str) {
+        self.unused.insert(key);
         let protects = info.misuse == Misuse::Deny;
         let (severity, message) = if protects {
             let message = "this version does not act on it yet; its locations are closed";
@@ -157,7 +177,7 @@ impl<'a> Reader<'a> {
 
     /// Reports annotations that mean nothing without another one that is not there.
     fn report_lonely(&mut self) {
-        let lonely: Vec<(&str, &str)> = self
+        let lonely: Vec<(&'a str, &str)> = self
             .present
             .iter()
             .filter_map(|(name, entry)| {
@@ -167,6 +187,7 @@ impl<'a> Reader<'a> {
             })
             .collect();
         for (key, needed) in lonely {
+            self.unused.insert(key);
             let message = format!("has no effect without {needed}");
             self.tell(key, Severity::Warning, Reason::InvalidAnnotation, message);
         }
@@ -187,8 +208,27 @@ impl<'a> Reader<'a> {
     }
 
     /// Why its locations are closed, if they are.
-    pub(super) fn denied(self) -> Option<String> {
-        self.denied
+    pub(super) fn denied(&self) -> Option<String> {
+        self.denied.clone()
+    }
+
+    /// What became of the annotations, once they are read.
+    pub(super) fn uses(&self) -> Vec<Use> {
+        let present = self.present.iter();
+        let uses = present.filter_map(|(name, entry)| {
+            let info = registry::find(name)?;
+            // Of an annotation and its former name one is read.
+            let is_read = self
+                .entry(info.name)
+                .is_some_and(|read| read.key == entry.key);
+            Some(Use {
+                name: info.name,
+                key: entry.key.to_owned(),
+                value: entry.value.trim().to_owned(),
+                holds: is_read && !self.unused.contains(entry.key),
+            })
+        });
+        uses.collect()
     }
 
     /// The annotation as written, or a former name's; an empty one counts if there is nothing better.
@@ -216,6 +256,7 @@ impl<'a> Reader<'a> {
         let entry = self.entry(name)?;
         let text = entry.value.trim();
         if text.is_empty() {
+            self.unused.insert(entry.key);
             self.tell(
                 entry.key,
                 Severity::Info,
@@ -361,6 +402,7 @@ impl<'a> Reader<'a> {
             return;
         };
         let key = entry.key;
+        self.unused.insert(key);
         let takes = info.value;
         match misuse {
             Misuse::FallBack => self.tell(

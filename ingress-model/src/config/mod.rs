@@ -5,6 +5,7 @@
 //! annotations and what is allowed at all.
 
 mod exemption;
+mod fate;
 mod keys;
 mod render;
 
@@ -25,6 +26,7 @@ use crate::{
 };
 
 pub use self::{
+    fate::{Fate, KeyUse, key_uses},
     keys::{Context, KeyInfo, config_keys_markdown, find_key, keys},
     render::{OpenTelemetry, RenderConfig},
 };
@@ -43,9 +45,8 @@ impl GlobalConfig {
     /// everything else is taken.
     #[must_use]
     pub fn parse(config_map: &ConfigMap, diagnostics: &mut Vec<Diagnostic>) -> Self {
-        let empty = BTreeMap::new();
-        let data = config_map.data.as_ref().unwrap_or(&empty);
         let mut report = Report {
+            fates: BTreeMap::new(),
             about: ObjectRef::new(
                 ObjectKind::ConfigMap,
                 ObjectName::new(
@@ -55,6 +56,12 @@ impl GlobalConfig {
             ),
             diagnostics,
         };
+        Self::read(config_map, &mut report)
+    }
+
+    fn read(config_map: &ConfigMap, report: &mut Report<'_>) -> Self {
+        let empty = BTreeMap::new();
+        let data = config_map.data.as_ref().unwrap_or(&empty);
         let mut entries: BTreeMap<&str, (&str, &str)> = BTreeMap::new();
         for (written, value) in data {
             let Some(key) = find_key(written) else {
@@ -62,16 +69,18 @@ impl GlobalConfig {
                     .map(|name| format!("; did you mean {name}?"))
                     .unwrap_or_default();
                 let message = format!("there is no such key{hint}");
-                report.tell(written, Reason::UnknownConfigKey, message);
+                report.tell(written, Reason::UnknownConfigKey, Fate::Unknown, message);
                 continue;
             };
             if key.status == Status::NotYet {
                 let message = "has no effect: this version does not act on it yet".into();
-                report.tell(written, Reason::UnsupportedConfigKey, message);
+                report.tell(written, Reason::UnsupportedConfigKey, Fate::NotYet, message);
             }
             // The key as documented wins over one in another case.
             if !data.contains_key(key.name) || written == key.name {
                 entries.insert(key.name, (written, value));
+            } else {
+                report.fates.insert(written.clone(), Fate::Overridden);
             }
         }
         let mut draft = Draft::default();
@@ -81,14 +90,14 @@ impl GlobalConfig {
             };
             if let Err(error) = key.set(&mut draft, value.trim()) {
                 let message = format!("{error}; the default holds (it takes: {})", key.value);
-                report.tell(written, Reason::InvalidConfigKey, message);
+                report.tell(written, Reason::InvalidConfigKey, Fate::Refused, message);
             }
             for error in draft.left_out.drain(..) {
                 let message = format!("an item is left out: {error}");
-                report.tell(written, Reason::InvalidConfigKey, message);
+                report.tell(written, Reason::InvalidConfigKey, Fate::InPart, message);
             }
         }
-        draft.finish(&mut report)
+        draft.finish(report)
     }
 }
 
@@ -130,7 +139,15 @@ impl Draft {
         let proxy = &mut self.render.proxy;
         if let Err(error) = proxy::check_buffers(proxy, &ProxySettings::default()) {
             let message = format!("{error}; the defaults hold for all four keys of proxy buffers");
-            report.tell("proxy-buffer-size", Reason::InvalidConfigKey, message);
+            let key = "proxy-buffer-size";
+            report.tell(key, Reason::InvalidConfigKey, Fate::Refused, message);
+            for key in [
+                "proxy-buffers-number",
+                "proxy-busy-buffers-size",
+                "proxy-max-temp-file-size",
+            ] {
+                report.fates.insert(key.to_owned(), Fate::Refused);
+            }
             proxy.buffer_size = defaults.buffer_size;
             proxy.buffers_number = defaults.buffers_number;
             proxy.busy_buffers_size = defaults.busy_buffers_size;
@@ -158,11 +175,14 @@ impl Draft {
 struct Report<'a> {
     about: ObjectRef,
     diagnostics: &'a mut Vec<Diagnostic>,
+    /// Keys, as written, that are not simply accepted.
+    fates: BTreeMap<String, Fate>,
 }
 
 impl Report<'_> {
-    fn tell(&mut self, key: &str, reason: Reason, message: String) {
+    fn tell(&mut self, key: &str, reason: Reason, fate: Fate, message: String) {
         let about = self.about.clone();
+        self.fates.insert(key.to_owned(), fate);
         self.diagnostics
             .push(Diagnostic::new(about, Severity::Warning, reason, message).with_key(key));
     }

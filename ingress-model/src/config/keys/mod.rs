@@ -79,6 +79,12 @@ impl KeyInfo {
         self.action.is_some()
     }
 
+    /// Whether nobody but NGINX may see its value.
+    #[must_use]
+    pub fn is_confidential(&self) -> bool {
+        self.name == "ssl-session-ticket-key"
+    }
+
     /// Reads the key's trimmed text into the draft.
     pub(super) fn set(&self, draft: &mut Draft, text: &str) -> Result<(), ValueError> {
         self.action

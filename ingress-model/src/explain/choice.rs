@@ -1,0 +1,333 @@
+//! Which server and which location NGINX chooses.
+
+use regex::bytes::RegexBuilder;
+use serde::Serialize;
+
+use crate::{
+    host::Host,
+    layout::{Layout, Location, Modifier, Server},
+};
+
+/// Why a server is chosen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "rule", rename_all = "snake_case")]
+pub enum HostMatch {
+    /// The host is the server's.
+    Exact,
+    /// The host is an alias of the server (`server-alias`), perhaps by a wildcard.
+    Alias {
+        /// The alias.
+        alias: Host,
+    },
+    /// The server is for all hosts one label longer than its name.
+    Wildcard,
+    /// No server has the host.
+    CatchAll,
+}
+
+/// The server for a host as [`request_host`](super::request_host) gives it, and why it is that one; `None` only for a
+/// layout that no merge made, which lacks the catch-all server.
+///
+/// In this order (NGINX docs, "Server names"): the host itself or an alias that is the host; the longest alias `*.name`
+/// that the host ends with, over any number of labels; the wildcard host `*.name`, which stands for exactly one label
+/// (Kubernetes docs, "Hostname wildcards") and so is a regular expression; the catch-all.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use ingress_model::{explain::{HostMatch, server_for}, merge, Host, Options, Snapshot};
+///
+/// let layout = merge(&Snapshot::default(), &Options::default(), jiff::Timestamp::UNIX_EPOCH).model.layout;
+/// let (server, by) = server_for(&layout, "shop.test").unwrap();
+/// assert_eq!((server.host.as_str(), by), ("_", HostMatch::CatchAll));
+/// ```
+#[must_use]
+pub fn server_for<'a>(layout: &'a Layout, host: &str) -> Option<(&'a Server, HostMatch)> {
+    let servers = || layout.servers.values().map(|server| &**server);
+    let exact = servers().find(|server| server.host.as_str() == host && !server.host.is_wildcard());
+    if let Some(server) = exact {
+        let by = match server.host.is_catch_all() {
+            true => HostMatch::CatchAll,
+            false => HostMatch::Exact,
+        };
+        return Some((server, by));
+    }
+    let aliases =
+        servers().flat_map(|server| server.aliases.iter().map(move |alias| (server, alias)));
+    let matching = aliases.filter(|(_, alias)| match alias.wildcard_suffix() {
+        Some(suffix) => labels_before(host, suffix).is_some(),
+        None => alias.as_str() == host,
+    });
+    // An alias that is the host has no wildcard, and is longer than any that has one.
+    let longest = matching.max_by_key(|(_, alias)| (!alias.is_wildcard(), alias.as_str().len()));
+    if let Some((server, alias)) = longest {
+        let alias = alias.clone();
+        return Some((server, HostMatch::Alias { alias }));
+    }
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    let wildcard = servers().find(|server| {
+        let suffix = server.host.wildcard_suffix();
+        let label = suffix.and_then(|suffix| labels_before(host, suffix));
+        label.is_some_and(|label| label.bytes().all(is_word))
+    });
+    if let Some(server) = wildcard {
+        return Some((server, HostMatch::Wildcard));
+    }
+    let catch_all = servers().find(|server| server.host.is_catch_all());
+    catch_all.map(|server| (server, HostMatch::CatchAll))
+}
+
+/// What stands in front of `.suffix`, if anything does.
+fn labels_before<'a>(host: &'a str, suffix: &str) -> Option<&'a str> {
+    let labels = host.strip_suffix(suffix)?.strip_suffix('.')?;
+    Some(labels).filter(|labels| !labels.is_empty())
+}
+
+/// Why a location is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PathMatch {
+    /// Its path is the request's.
+    Exact,
+    /// No location has a longer beginning of the request's path.
+    LongestPrefix,
+    /// It is the first in the server whose regular expression matches.
+    FirstExpression,
+}
+
+/// The locations of a server that match a path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Matches<'a> {
+    /// The one that NGINX takes, and why.
+    pub chosen: Option<(&'a Location, PathMatch)>,
+    /// Those that match as well, and would be taken if it were not there; the next in line first.
+    pub others: Vec<&'a Location>,
+    /// Those before the chosen one of which it is not known whether they match: their expressions use what only NGINX's
+    /// library of regular expressions has (look-around, back-references, possessive repetition, …).
+    pub unknown: Vec<&'a Location>,
+}
+
+/// The locations of a server that match a path as [`request_path`](super::request_path) gives it.
+///
+/// In this order (NGINX docs: `location`): `= path`, if it is the path; the first `~* "^path"` in the order of the
+/// server whose expression matches, without regard to case; the longest path that the request's begins with.
+///
+/// ```
+/// use ingress_model::{explain::{PathMatch, locations_for}, merge, Host, Options, Snapshot};
+///
+/// let layout = merge(&Snapshot::default(), &Options::default(), jiff::Timestamp::UNIX_EPOCH).model.layout;
+/// let matches = locations_for(&layout.servers[&Host::catch_all()], b"/cart");
+/// let (location, by) = matches.chosen.unwrap();
+/// assert_eq!((location.path.as_str(), by), ("/", PathMatch::LongestPrefix));
+/// ```
+#[must_use]
+pub fn locations_for<'a>(server: &'a Server, path: &[u8]) -> Matches<'a> {
+    let mut exact = Vec::new();
+    let mut expressions = Vec::new();
+    let mut prefixes = Vec::new();
+    let mut unknown = Vec::new();
+    for location in &server.locations {
+        match location.modifier {
+            Modifier::Exact if location.path.as_bytes() == path => {
+                exact.push((location, PathMatch::Exact));
+            }
+            Modifier::Prefix if path.starts_with(location.path.as_bytes()) => {
+                prefixes.push((location, PathMatch::LongestPrefix));
+            }
+            Modifier::Regex => match expression_matches(&location.path, path) {
+                Some(true) => expressions.push((location, PathMatch::FirstExpression)),
+                None if expressions.is_empty() => unknown.push(location),
+                Some(false) | None => {}
+            },
+            Modifier::Exact | Modifier::Prefix => {}
+        }
+    }
+    prefixes.sort_by_key(|(location, _)| std::cmp::Reverse(location.path.len()));
+    if !exact.is_empty() {
+        unknown.clear();
+    }
+    let mut matching = exact.into_iter().chain(expressions).chain(prefixes);
+    Matches {
+        chosen: matching.next(),
+        others: matching.map(|(location, _)| location).collect(),
+        unknown,
+    }
+}
+
+/// Whether `~* "^path"` matches; `None` where NGINX's library may see the expression with other eyes than ours.
+fn expression_matches(expression: &str, path: &[u8]) -> Option<bool> {
+    if is_peculiar(expression) {
+        return None;
+    }
+    // NGINX sees bytes, and no line break counts as the end.
+    let expression = RegexBuilder::new(&format!("^{expression}"))
+        .case_insensitive(true)
+        .unicode(false)
+        .build()
+        .ok()?;
+    Some(expression.is_match(path))
+}
+
+/// Whether an expression that both libraries take means different things to them: possessive repetition, operators
+/// within sets, and the escapes `\<` and `\>`.
+fn is_peculiar(expression: &str) -> bool {
+    let possessive = ["*+", "++", "?+", "}+"];
+    let sets = ["&&", "--", "~~"];
+    let words = ["\\<", "\\>"];
+    let nested = expression.matches('[').count() > expression.matches("[:").count()
+        && expression.split(']').any(|part| {
+            part.replace("\\[", "")
+                .replace("[:", "")
+                .matches('[')
+                .count()
+                > 1
+        });
+    let mut peculiar = possessive.iter().chain(&sets).chain(&words);
+    nested || peculiar.any(|text| expression.contains(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeMap, sync::Arc};
+
+    use super::*;
+    use crate::{
+        layout::{LocationSettings, PathType},
+        live::UpstreamName,
+    };
+
+    fn server(host: &str, aliases: &[&str]) -> Server {
+        Server {
+            host: Host::parse(host).unwrap(),
+            aliases: aliases
+                .iter()
+                .map(|alias| Host::parse(alias).unwrap())
+                .collect(),
+            tls: false,
+            client_auth: None,
+            ssl_ciphers: None,
+            ssl_prefer_server_ciphers: None,
+            snippet: None,
+            locations: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn servers_are_chosen_in_order() {
+        let servers = [
+            server("", &[]),
+            server("a.test", &["b.test", "*.c.test"]),
+            server("*.test", &[]),
+            server("*.c.test", &["*.e.c.test"]),
+        ];
+        let servers = servers.map(|server| (server.host.clone(), Arc::new(server)));
+        let layout = Layout {
+            servers: BTreeMap::from(servers),
+            ..Layout::default()
+        };
+        for (host, want) in [
+            ("a.test", "a.test exact"),
+            ("b.test", "a.test alias b.test"),
+            // The alias's wildcard goes before the wildcard host of the same name, over any number of labels.
+            ("x.c.test", "a.test alias *.c.test"),
+            ("x.y.c.test", "a.test alias *.c.test"),
+            ("x.e.c.test", "*.c.test alias *.e.c.test"),
+            ("c.test", "*.test wildcard"),
+            ("x_1.test", "*.test wildcard"),
+            ("x.y.test", "_ catch-all"),
+            ("test", "_ catch-all"),
+            (".test", "_ catch-all"),
+            ("_", "_ catch-all"),
+            ("", "_ catch-all"),
+            ("10.0.0.1", "_ catch-all"),
+        ] {
+            let (server, by) = server_for(&layout, host).unwrap();
+            let by = match by {
+                HostMatch::Exact => "exact".to_owned(),
+                HostMatch::Alias { alias } => format!("alias {alias}"),
+                HostMatch::Wildcard => "wildcard".to_owned(),
+                HostMatch::CatchAll => "catch-all".to_owned(),
+            };
+            assert_eq!(format!("{} {by}", server.host), want, "{host}");
+        }
+    }
+
+    /// The locations that match, the chosen one first, then those of which it is not known.
+    fn matching(locations: &[(Modifier, &str)], path: &str) -> (Vec<String>, Vec<String>) {
+        let location = |(modifier, path): &(Modifier, &str)| Location {
+            modifier: *modifier,
+            path: (*path).to_owned(),
+            ingress_path: (*path).to_owned(),
+            path_type: PathType::Prefix,
+            ingress: None,
+            service: None,
+            upstream: UpstreamName::default_backend(),
+            settings: Arc::new(LocationSettings::default()),
+        };
+        let server = Server {
+            locations: locations.iter().map(location).collect(),
+            ..server("", &[])
+        };
+        let matches = locations_for(&server, path.as_bytes());
+        let chosen = matches.chosen.map(|(location, _)| location);
+        let paths = |locations: Vec<&Location>| {
+            let paths = locations.into_iter();
+            paths.map(|location| location.path.clone()).collect()
+        };
+        (
+            paths(chosen.into_iter().chain(matches.others).collect()),
+            paths(matches.unknown),
+        )
+    }
+
+    #[test]
+    fn locations_are_chosen_in_order() {
+        use Modifier::{Exact, Prefix, Regex};
+        let plain = [
+            (Prefix, "/a/"),
+            (Exact, "/a"),
+            (Prefix, "/a/b/"),
+            (Exact, "/A"),
+            (Prefix, "/"),
+        ];
+        let regex = [
+            (Regex, "/a/b"),
+            (Regex, "/(x|y)$"),
+            (Regex, "/a"),
+            (Regex, "/"),
+        ];
+        for (locations, path, want) in [
+            (&plain[..], "/a", &["/a", "/"][..]),
+            (&plain, "/A", &["/A", "/"]),
+            (&plain, "/a/b/c", &["/a/b/", "/a/", "/"]),
+            (&plain, "/a/b", &["/a/", "/"]),
+            (&plain, "/ab", &["/"]),
+            (&regex, "/A/Bc", &["/a/b", "/a", "/"]),
+            (&regex, "/ab", &["/a", "/"]),
+            (&regex, "/x", &["/(x|y)$", "/"]),
+            (&regex, "/xx", &["/"]),
+            (&[(Prefix, "/a/"), (Regex, "/")], "/a/x", &["/", "/a/"]),
+            (&[(Exact, "/x")], "/y", &[]),
+        ] {
+            assert_eq!(matching(locations, path).0, want, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_only_nginx_knows_is_not_guessed() {
+        for expression in [
+            "/(?!b)", "/(a)\\1", "/a++b", "/[a&&b]", "/[a[b]", "/(?<=x)a", "/a\\<", "/(",
+        ] {
+            let locations = [(Modifier::Regex, expression), (Modifier::Regex, "/")];
+            let (matching, unknown) = matching(&locations, "/a");
+            assert_eq!(
+                (matching, unknown),
+                (vec!["/".into()], vec![expression.to_owned()])
+            );
+        }
+        for expression in ["/[[:alpha:]]+$", "/[^/]+/?", "/a|b", "/(?<name>a)", "/\\w"] {
+            let locations = [(Modifier::Regex, expression)];
+            assert_eq!(matching(&locations, "/a").0, [expression]);
+        }
+    }
+}
