@@ -1,6 +1,6 @@
 //! Backends of Services of type `ExternalName`, whose endpoints are host names.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde_json::{Value, json};
 
@@ -56,6 +56,50 @@ fn the_first_request_waits_for_the_address() {
         }
         assert_eq!(nginx.get("unknown").status, 503);
     }
+}
+
+#[test]
+fn a_name_with_nothing_but_ipv6_addresses() {
+    let server = NameServer::start();
+    server.set("six.test", Ipv6Addr::LOCALHOST, 60);
+    let nginx = start(&server, "", 1);
+    let upstream = Upstream::start_v6("six");
+    nginx.post_backends(&[external("six", "six.test", upstream.address.port())]);
+    let response = nginx.get("six");
+    assert_eq!(response.body, "six");
+    assert_eq!(response.header("X-Upstream"), upstream.address.to_string());
+}
+
+#[test]
+fn all_addresses_are_peers_and_their_order_means_nothing() {
+    let server = NameServer::start();
+    let addresses = [IpAddr::from(HOME), IpAddr::from(AWAY)];
+    server.set_all("db.test", &addresses, 1);
+    let nginx = start(&server, "", 1);
+    let port = Upstream::start("db").address.port();
+    let mut sets = external("sets", "db.test", port);
+    sets["upstreamHashByConfig"] = json!({"upstream-hash-by": "$http_x_user",
+        "upstream-hash-by-subset": true, "upstream-hash-by-subset-size": 1});
+    nginx.post_backends(&[external("db", "db.test", port), sets]);
+    for _ in 0..4 {
+        assert_eq!(nginx.get("db").body, "db");
+    }
+    let firsts = || {
+        let users = (0..20).map(|user| {
+            let response = nginx.get_with("sets", &[("X-User", &user.to_string())]);
+            let mut tried = response.header("X-Upstream").split(", ");
+            tried.next().unwrap().to_owned()
+        });
+        users.collect::<Vec<String>>()
+    };
+    let before = firsts();
+    assert!(before.iter().any(|first| *first != before[0]), "{before:?}");
+    server.set_all("db.test", &[addresses[1], addresses[0]], 1);
+    let questions = server.questions();
+    eventually("the other order to be known", || {
+        (server.questions() >= questions + 3).then_some(())
+    });
+    assert_eq!(firsts(), before);
 }
 
 #[test]

@@ -7,6 +7,7 @@ local ngx_now = ngx.now
 local peers = require("ingress.peers")
 
 local exp = math.exp
+local find = string.find
 local match = string.match
 local max = math.max
 local random = math.random
@@ -127,7 +128,10 @@ end
 
 -- The last of NGINX's values for each attempt, "0.004, 0.001" or, across internal redirects, "0.004 : 0.001".
 local function last(text)
-  return text and match(text, "([^%s,]+)$")
+  if text and find(text, " ", 1, true) then
+    return match(text, "([^%s,]+)$")
+  end
+  return text
 end
 
 function _M:after_balance() -- luacheck: no self

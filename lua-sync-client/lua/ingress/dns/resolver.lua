@@ -32,6 +32,8 @@ local function query(servers, name)
     if not answer then
       return nil, err
     elseif #answer.addresses > 0 then
+      -- Name servers take turns in which one they name first; a set of peers is cut from the list in order.
+      table.sort(answer.addresses)
       return answer.addresses, answer.ttl
     end
   end

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    net::{Ipv4Addr, UdpSocket},
+    net::{IpAddr, UdpSocket},
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -11,13 +11,14 @@ use std::{
 };
 
 const TYPE_A: u16 = 1;
+const TYPE_AAAA: u16 = 28;
 const SERVER_FAILURE: u8 = 2;
 const NO_SUCH_NAME: u8 = 3;
 
 #[derive(Debug)]
 struct Zone {
-    /// Name → address and TTL in seconds.
-    records: BTreeMap<String, (Ipv4Addr, u8)>,
+    /// Name → addresses and TTL in seconds.
+    records: BTreeMap<String, (Vec<IpAddr>, u8)>,
     failing: bool,
 }
 
@@ -55,8 +56,13 @@ impl NameServer {
     }
 
     /// Lets `name` (without final dot) have one address.
-    pub(crate) fn set(&self, name: &str, address: Ipv4Addr, ttl: u8) {
-        let record = (address, ttl);
+    pub(crate) fn set(&self, name: &str, address: impl Into<IpAddr>, ttl: u8) {
+        self.set_all(name, &[address.into()], ttl);
+    }
+
+    /// Lets `name` have these addresses, given out in this order.
+    pub(crate) fn set_all(&self, name: &str, addresses: &[IpAddr], ttl: u8) {
+        let record = (addresses.to_vec(), ttl);
         let mut zone = self.zone.lock().unwrap();
         zone.records.insert(name.to_owned(), record);
     }
@@ -94,7 +100,15 @@ fn answer(zone: &Zone, packet: &[u8]) -> Vec<u8> {
         Some(_) => 0,
         None => NO_SUCH_NAME,
     };
-    let found = record.filter(|_| asked == TYPE_A && !zone.failing);
+    let found: Vec<Vec<u8>> = record
+        .filter(|_| !zone.failing)
+        .into_iter()
+        .flat_map(|(addresses, ttl)| {
+            addresses
+                .iter()
+                .filter_map(move |address| resource(asked, *address, *ttl))
+        })
+        .collect();
     let mut reply = packet[..2].to_vec();
     reply.extend([
         0x81,
@@ -102,16 +116,25 @@ fn answer(zone: &Zone, packet: &[u8]) -> Vec<u8> {
         0,
         1,
         0,
-        u8::from(found.is_some()),
+        u8::try_from(found.len()).unwrap(),
         0,
         0,
         0,
         0,
     ]);
     reply.extend(question);
-    if let Some((address, ttl)) = found {
-        reply.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, *ttl, 0, 4]);
-        reply.extend(address.octets());
-    }
+    reply.extend(found.concat());
     reply
+}
+
+/// The record of an address, if it is of the type that was asked for.
+fn resource(asked: u16, address: IpAddr, ttl: u8) -> Option<Vec<u8>> {
+    let (kind, octets) = match address {
+        IpAddr::V4(address) => (TYPE_A, address.octets().to_vec()),
+        IpAddr::V6(address) => (TYPE_AAAA, address.octets().to_vec()),
+    };
+    let [high, low] = kind.to_be_bytes();
+    let length = u8::try_from(octets.len()).unwrap();
+    let head = [0xc0, 12, high, low, 0, 1, 0, 0, 0, ttl, 0, length];
+    (kind == asked).then(|| [head.to_vec(), octets].concat())
 }
