@@ -34,6 +34,7 @@ pub mod args;
 pub mod certificate;
 mod chain;
 pub mod cluster;
+pub mod command;
 mod culprit;
 pub mod dataplane;
 pub mod guard;
@@ -54,4 +55,5 @@ pub mod sync;
 pub mod watch;
 
 pub use args::Args;
+pub use command::Command;
 pub use run::Error;

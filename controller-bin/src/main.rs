@@ -6,16 +6,20 @@ use std::{
 };
 
 use anyhow::Context;
-use controller_bin::{Args, logging};
+use controller_bin::{Args, Command, logging};
 use tracing::error;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
-    logging::start(&args.logging);
-    run(args).unwrap_or_else(|error| {
-        error!("{error:#}");
-        ExitCode::FAILURE
-    })
+    match Command::parse() {
+        Command::Run(args) => {
+            logging::start(&args.logging);
+            run(*args).unwrap_or_else(|error| {
+                error!("{error:#}");
+                ExitCode::FAILURE
+            })
+        }
+        Command::Explain(explain) => explain.run(),
+    }
 }
 
 fn run(args: Args) -> anyhow::Result<ExitCode> {

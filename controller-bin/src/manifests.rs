@@ -22,7 +22,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ingress_model::manifests::Together;
+use ingress_model::manifests::{Together, is_manifest};
 use notify::{
     EventKind, RecommendedWatcher, RecursiveMode, Watcher,
     event::{AccessKind, AccessMode, ModifyKind},
@@ -219,7 +219,7 @@ impl Pending {
             self.look_through_at(due);
         }
         for path in &event.paths {
-            if directory::is_manifest(path) {
+            if is_manifest(path) {
                 self.files.insert(path.clone(), due);
             } else {
                 // A directory, or the link that the kubelet swaps to replace all files at once.

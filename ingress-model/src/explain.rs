@@ -21,10 +21,13 @@ mod request;
 mod settings;
 mod tls;
 
+use std::sync::Arc;
+
 use k8s_openapi::api::networking::v1::Ingress;
 use serde::Serialize;
 
 use crate::{
+    context::Context,
     diagnostic::Diagnostic,
     host::Host,
     layout::{BackendProtocol, Location, Modifier, PathType, Server, ServicePort},
@@ -33,7 +36,10 @@ use crate::{
     options::Options,
     outcome::Outcome,
     provenance::{Decision, Subject},
+    secrets::Secrets,
+    server,
     snapshot::Snapshot,
+    upstream::Upstreams,
 };
 
 pub use self::{
@@ -267,10 +273,15 @@ impl<'a> Explainer<'a> {
             others,
             unknown,
         } = locations_for(server, &path);
-        let mut others: Vec<_> = others.into_iter().map(summary).collect();
+        let mut others: Vec<_> = others.into_iter().map(LocationSummary::of).collect();
         let is_own = self.is_own(server, &path, chosen);
         if is_own {
-            others.splice(0..0, chosen.take().map(|(location, _)| summary(location)));
+            others.splice(
+                0..0,
+                chosen
+                    .take()
+                    .map(|(location, _)| LocationSummary::of(location)),
+            );
         }
         let location = chosen.map(|(location, _)| location);
         let answer = match location {
@@ -289,7 +300,7 @@ impl<'a> Explainer<'a> {
             }),
             location: chosen.map(|(location, by)| self.choice(server, location, by)),
             others,
-            unknown: unknown.into_iter().map(summary).collect(),
+            unknown: unknown.into_iter().map(LocationSummary::of).collect(),
             answer,
             upstream: location.map(|location| self.upstream(location)),
             tls: self.tls(server, &host),
@@ -399,7 +410,7 @@ impl<'a> Explainer<'a> {
             None => Origin::Host,
         };
         LocationChoice {
-            location: summary(location),
+            location: LocationSummary::of(location),
             by,
             origin,
             decision,
@@ -487,6 +498,21 @@ impl<'a> Explainer<'a> {
     }
 }
 
+impl LocationSummary {
+    /// A location of a server.
+    #[must_use]
+    pub fn of(location: &Location) -> Self {
+        Self {
+            modifier: location.modifier,
+            path: location.path.clone(),
+            ingress_path: location.ingress_path.clone(),
+            path_type: location.path_type,
+            ingress: location.ingress.clone(),
+            upstream: location.upstream.clone(),
+        }
+    }
+}
+
 impl Explanation {
     /// Whether anything serves the request, be it with a refusal.
     #[must_use]
@@ -504,29 +530,11 @@ impl HostExplanation {
     }
 }
 
-/// The server of a layout that has none.
-fn nowhere() -> Server {
-    Server {
-        host: Host::catch_all(),
-        aliases: Vec::new(),
-        tls: false,
-        client_auth: None,
-        ssl_ciphers: None,
-        ssl_prefer_server_ciphers: None,
-        snippet: None,
-        locations: Vec::new(),
-    }
-}
-
-fn summary(location: &Location) -> LocationSummary {
-    LocationSummary {
-        modifier: location.modifier,
-        path: location.path.clone(),
-        ingress_path: location.ingress_path.clone(),
-        path_type: location.path_type,
-        ingress: location.ingress.clone(),
-        upstream: location.upstream.clone(),
-    }
+/// The server of a layout that has none: the one that a merge of nothing has.
+fn nowhere() -> Arc<Server> {
+    let (context, upstreams) = (Context::default(), Upstreams::default());
+    let secrets = &mut Secrets::default();
+    server::build(&Host::catch_all(), &[], &context, &upstreams, secrets).server
 }
 
 /// Whether a decision is about a location.

@@ -60,6 +60,8 @@ pub mod snapshot;
 mod specification;
 mod spelling;
 mod stream;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod tls;
 mod topology;
 mod upstream;

@@ -10,8 +10,35 @@ mod object;
 mod parse;
 mod together;
 
+use std::path::Path;
+
 pub use self::{
     object::Object,
     parse::{Content, ManifestError, parse},
     together::{AssumedClass, Placed, Repeated, Together, together},
 };
+
+/// Whether a path names a file of manifests: it ends in `.yaml`, `.yml` or `.json`, and does not begin with a dot.
+///
+/// ```
+/// use std::path::Path;
+///
+/// use ingress_model::manifests::is_manifest;
+///
+/// assert!(is_manifest(Path::new("shop/cart.yaml")));
+/// assert!(!is_manifest(Path::new("shop/.cart.yaml")));
+/// assert!(!is_manifest(Path::new("shop/README.md")));
+/// ```
+#[must_use]
+pub fn is_manifest(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    matches!(extension, Some("yaml" | "yml" | "json")) && !is_hidden(path)
+}
+
+/// Whether a file or directory is left out since its name begins with a dot, as those do that are being written, and
+/// those by which the kubelet replaces all files of a volume at once.
+#[must_use]
+pub fn is_hidden(path: &Path) -> bool {
+    path.file_name()
+        .is_none_or(|name| name.as_encoded_bytes().starts_with(b"."))
+}

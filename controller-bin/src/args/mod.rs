@@ -4,6 +4,7 @@
 //! there (which NGINX, whether ports are free) is asked by who needs it.
 
 mod admission;
+mod explain;
 mod kubernetes;
 mod logging;
 mod metrics;
@@ -19,6 +20,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, parser::ValueSource};
 
 pub use self::{
     admission::AdmissionArgs,
+    explain::{ExplainArgs, Output},
     kubernetes::KubernetesArgs,
     logging::{LogFormat, LoggingArgs},
     metrics::MetricsArgs,
@@ -93,13 +95,7 @@ pub enum ArgsError {
 }
 
 impl Args {
-    /// Reads the command line of this process; `--help` and errors end it, as the user expects.
-    #[must_use]
-    pub fn parse() -> Self {
-        Self::try_parse_from(std::env::args_os()).unwrap_or_else(|error| error.exit())
-    }
-
-    /// Reads a command line, the program's name first.
+    /// Reads a command line without subcommand, the program's name first.
     ///
     /// # Errors
     ///
@@ -109,29 +105,24 @@ impl Args {
         I: IntoIterator<Item = T>,
         T: Into<OsString> + Clone,
     {
-        let mut command = Self::full_command();
+        let mut command = with_switches(Self::command());
         let matches = command.try_get_matches_from_mut(words)?;
-        let mut args = Self::from_arg_matches(&matches)?;
-        args.without_effect = given_without_effect(&matches);
+        Self::read(&matches, &mut command)
+    }
+
+    /// Takes what was read of the command.
+    pub(crate) fn read(
+        matches: &ArgMatches,
+        command: &mut clap::Command,
+    ) -> Result<Self, clap::Error> {
+        let mut args = Self::from_arg_matches(matches)?;
+        args.without_effect = given_without_effect(matches);
         args.check()
             .map_err(|error| command.error(clap::error::ErrorKind::ArgumentConflict, error))?;
         Ok(args)
     }
 
-    /// The command with switches as pflag has them: `--x` means `--x=true`, and a value needs the equals sign.
-    fn full_command() -> clap::Command {
-        Self::command().mut_args(|arg| match arg.get_default_values() {
-            [value] if value == "true" || value == "false" => arg
-                .num_args(0..=1)
-                .require_equals(true)
-                .default_missing_value("true")
-                .value_name("true|false"),
-            [value] if value.is_empty() => arg.hide_default_value(true),
-            _ => arg,
-        })
-    }
-
-    fn check(&self) -> Result<(), ArgsError> {
+    pub(crate) fn check(&self) -> Result<(), ArgsError> {
         self.kubernetes.check()?;
         self.ports.check()?;
         self.nginx.check()?;
@@ -170,6 +161,19 @@ impl Args {
             ..ingress_model::Options::default()
         }
     }
+}
+
+/// A command with switches as pflag has them: `--x` means `--x=true`, and a value needs the equals sign.
+pub(crate) fn with_switches(command: clap::Command) -> clap::Command {
+    command.mut_args(|arg| match arg.get_default_values() {
+        [value] if value == "true" || value == "false" => arg
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("true")
+            .value_name("true|false"),
+        [value] if value.is_empty() => arg.hide_default_value(true),
+        _ => arg,
+    })
 }
 
 /// Flags that are read so that existing manifests go on working, and that nothing acts on: the first ones never will,

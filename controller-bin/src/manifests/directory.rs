@@ -11,7 +11,10 @@ use std::{
 
 use ingress_model::{
     ObjectRef,
-    manifests::{AssumedClass, Content, ManifestError, Object, Placed, Together, parse, together},
+    manifests::{
+        AssumedClass, Content, ManifestError, Object, Placed, Together, is_hidden, is_manifest,
+        parse, together,
+    },
 };
 use tracing::{debug, error, info, warn};
 
@@ -46,17 +49,6 @@ struct Stamp {
     modified: Option<SystemTime>,
     length: u64,
     inode: u64,
-}
-
-/// Whether a path names a file of manifests.
-pub(super) fn is_manifest(path: &Path) -> bool {
-    let extension = path.extension().and_then(|extension| extension.to_str());
-    matches!(extension, Some("yaml" | "yml" | "json")) && !is_hidden(path)
-}
-
-fn is_hidden(path: &Path) -> bool {
-    path.file_name()
-        .is_none_or(|name| name.as_encoded_bytes().starts_with(b"."))
 }
 
 impl Directory {

@@ -197,18 +197,15 @@ mod tests {
     };
 
     fn server(host: &str, aliases: &[&str]) -> Server {
+        let nowhere = crate::explain::nowhere();
         Server {
             host: Host::parse(host).unwrap(),
             aliases: aliases
                 .iter()
                 .map(|alias| Host::parse(alias).unwrap())
                 .collect(),
-            tls: false,
-            client_auth: None,
-            ssl_ciphers: None,
-            ssl_prefer_server_ciphers: None,
-            snippet: None,
             locations: Vec::new(),
+            ..Server::clone(&nowhere)
         }
     }
 

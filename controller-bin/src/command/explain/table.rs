@@ -1,0 +1,111 @@
+//! Tables for people.
+
+/// The most characters that a cell shows, unless it is the last of its row.
+const WIDEST: usize = 72;
+
+/// Rows whose cells stand below each other.
+#[derive(Debug)]
+pub(super) struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with headings.
+    pub(super) fn new<const N: usize>(headings: [&str; N]) -> Self {
+        Self {
+            rows: vec![headings.map(str::to_owned).to_vec()],
+        }
+    }
+
+    /// A table without headings.
+    pub(super) fn plain() -> Self {
+        Self { rows: Vec::new() }
+    }
+
+    /// Adds a row. Texts of objects are shown as they are, but for characters that would do something to a terminal.
+    pub(super) fn row<const N: usize>(&mut self, cells: [String; N]) {
+        let last = N.saturating_sub(1);
+        let cells = cells.into_iter().enumerate();
+        let cells = cells.map(|(column, cell)| {
+            let cell = printable(&cell);
+            if column == last { cell } else { cut(cell) }
+        });
+        self.rows.push(cells.collect());
+    }
+
+    /// The lines. A table without rows has none, not even its headings.
+    pub(super) fn lines(&self, headed: bool) -> String {
+        if headed && self.rows.len() < 2 {
+            return String::new();
+        }
+        let mut widths: Vec<usize> = Vec::new();
+        for row in &self.rows {
+            for (column, cell) in row.iter().enumerate() {
+                let width = cell.chars().count();
+                match widths.get_mut(column) {
+                    Some(known) => *known = width.max(*known),
+                    None => widths.push(width),
+                }
+            }
+        }
+        let mut text = String::new();
+        for row in &self.rows {
+            let cells = row.iter().zip(&widths);
+            let line: Vec<_> = cells
+                .map(|(cell, width)| format!("{cell:width$}"))
+                .collect();
+            text.push_str(line.join("  ").trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// A text of somebody else on one line, harmless to a terminal.
+pub(super) fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+fn cut(cell: String) -> String {
+    if cell.chars().count() <= WIDEST {
+        return cell;
+    }
+    let mut shown: String = cell.chars().take(WIDEST - 1).collect();
+    shown.push('…');
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_stand_below_each_other() {
+        let mut table = Table::new(["A", "B"]);
+        assert_eq!(table.lines(true), "");
+        table.row(["long".into(), "x".into()]);
+        table.row(["ä".into(), String::new()]);
+        assert_eq!(table.lines(true), "A     B\nlong  x\nä\n");
+    }
+
+    #[test]
+    fn nothing_reaches_the_terminal_but_text() {
+        assert_eq!(
+            printable("a\n\u{1b}[31m\u{202e}ä"),
+            "a\\n\\u{1b}[31m\\u{202e}ä"
+        );
+        let mut table = Table::plain();
+        table.row(["x".repeat(100), "y".repeat(100)]);
+        assert_eq!(table.lines(false).chars().count(), WIDEST + 2 + 100 + 1);
+    }
+}

@@ -1,0 +1,204 @@
+//! What the parts of an explanation are called.
+
+use ingress_model::{
+    Host,
+    config::Fate,
+    explain::{
+        Answer, CanarySummary, CertificateSource, HostMatch, LocationChoice, LocationSummary,
+        Origin, PathMatch, PathSummary, SettingSource, TlsReason, UpstreamSummary,
+    },
+    layout::Modifier,
+    provenance::{Decision, Rule},
+};
+
+/// The controller's own server is called `_`.
+pub(super) fn host(host: &Host) -> String {
+    if host.is_catch_all() {
+        "_ (all other hosts)".to_owned()
+    } else {
+        host.to_string()
+    }
+}
+
+pub(super) fn host_match(by: &HostMatch) -> String {
+    match by {
+        HostMatch::Exact => "it is the server's host".to_owned(),
+        HostMatch::Alias { alias } => format!("its alias {alias} matches (server-alias)"),
+        HostMatch::Wildcard => {
+            "it is the wildcard host that matches; * stands for one label".to_owned()
+        }
+        HostMatch::CatchAll => "no server has the host".to_owned(),
+    }
+}
+
+/// A location as NGINX's file has it.
+pub(super) fn location(location: &LocationSummary) -> String {
+    match location.modifier {
+        Modifier::Exact => format!("= {}", location.path),
+        Modifier::Prefix => location.path.clone(),
+        Modifier::Regex => format!("~* ^{}", location.path),
+    }
+}
+
+pub(super) fn path_match(by: PathMatch) -> &'static str {
+    match by {
+        PathMatch::Exact => "it is the request's path",
+        PathMatch::LongestPrefix => {
+            "no other location has a longer beginning of the request's path"
+        }
+        PathMatch::FirstExpression => {
+            "it is the first of the server whose regular expression matches"
+        }
+    }
+}
+
+/// Who wants the location, and how.
+pub(super) fn origin(choice: &LocationChoice) -> String {
+    let location = &choice.location;
+    let by = location.ingress.as_ref();
+    let by = by.map_or_else(
+        || "the controller".to_owned(),
+        |name| format!("Ingress {name}"),
+    );
+    match choice.origin {
+        Origin::Path => format!(
+            "{by}, path {} ({:?})",
+            location.ingress_path, location.path_type
+        ),
+        Origin::DefaultBackend => format!("{by}, spec.defaultBackend"),
+        Origin::Host if location.ingress.is_some() => {
+            format!("the host: nobody defines the path; annotations of {by}")
+        }
+        Origin::Host => "the controller: nobody defines the path".to_owned(),
+    }
+}
+
+/// A path as its Ingress writes it.
+pub(super) fn path(path: &PathSummary) -> String {
+    let expression = if path.is_expression { ", ~*" } else { "" };
+    format!("{} ({:?}{expression})", path.path, path.path_type)
+}
+
+pub(super) fn answer(answer: &Answer) -> String {
+    match answer {
+        Answer::Endpoint { endpoints: 1 } => "1 endpoint".to_owned(),
+        Answer::Endpoint { endpoints } => format!("{endpoints} endpoints"),
+        Answer::Redirect { status, target } => format!("{status}, to {target}"),
+        Answer::Closed { status, reason } => format!("{status}: {reason}"),
+        Answer::NoEndpoints => "503: no endpoints".to_owned(),
+        Answer::Controller => "the controller itself (health check, NGINX's status)".to_owned(),
+        Answer::NotFound => "404: nothing serves it".to_owned(),
+    }
+}
+
+pub(super) fn upstream(upstream: &UpstreamSummary) -> String {
+    let mut text = upstream.name.to_string();
+    if let (Some(service), Some(namespace)) = (&upstream.service, &upstream.namespace) {
+        text = format!(
+            "{text}: Service {namespace}/{}, port {}",
+            service.name, service.port
+        );
+    }
+    let picked = upstream.load_balance.map(|how| format!("{how:?}"));
+    let hashed = upstream
+        .hash_by
+        .as_ref()
+        .map(|key| format!("hash of {key}"));
+    let cookie = upstream.affinity_cookie.as_ref();
+    let cookie = cookie.map(|name| format!("cookie {name}"));
+    for part in [picked, hashed, cookie].into_iter().flatten() {
+        text.push_str("; ");
+        text.push_str(&part);
+    }
+    text
+}
+
+pub(super) fn canary(canary: &CanarySummary) -> String {
+    let header = canary.header.as_ref();
+    let cookie = canary.cookie.as_ref();
+    let parts = [
+        header.map(|name| format!("requests with header {name}")),
+        cookie.map(|name| format!("requests with cookie {name}")),
+        Some(format!("{} of {}", canary.weight, canary.weight_total)).filter(|_| canary.weight > 0),
+    ];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    format!(
+        "{}: {} ({})",
+        canary.name,
+        parts.join(", "),
+        endpoints(&canary.endpoints)
+    )
+}
+
+pub(super) fn endpoints(endpoints: &[String]) -> String {
+    if endpoints.is_empty() {
+        return "none".to_owned();
+    }
+    endpoints.join(" ")
+}
+
+pub(super) fn certificate(source: &CertificateSource) -> String {
+    match source {
+        CertificateSource::Secret { secret } => format!("Secret {secret}"),
+        CertificateSource::DefaultSecret { secret } => {
+            format!("Secret {secret} (--default-ssl-certificate)")
+        }
+        CertificateSource::Generated => "made by the controller".to_owned(),
+        CertificateSource::None => "none".to_owned(),
+    }
+}
+
+pub(super) fn tls_reason(reason: &TlsReason) -> String {
+    match reason {
+        TlsReason::Listed { ingress, entry } => {
+            format!("spec.tls[{entry}] of Ingress {ingress} lists the host")
+        }
+        TlsReason::NamedByCertificate { ingress } => {
+            format!("spec.tls of Ingress {ingress} names it, and its certificate is for the host")
+        }
+        TlsReason::Unusable { ingress, faults } => {
+            format!(
+                "spec.tls of Ingress {ingress} cannot be used: {}",
+                faults.join("; ")
+            )
+        }
+        TlsReason::NoSection => "no Ingress of the host has spec.tls".to_owned(),
+        TlsReason::NotForAlias => "the host's own certificate is not for the alias".to_owned(),
+        TlsReason::CatchAll => "default of hosts without one of their own".to_owned(),
+    }
+}
+
+pub(super) fn source(source: &SettingSource) -> String {
+    match source {
+        SettingSource::Annotation { ingress, key } => format!("Ingress {ingress}, {key}"),
+        SettingSource::ConfigMap { config_map, key } => format!("ConfigMap {config_map}, {key}"),
+        SettingSource::Default => "default".to_owned(),
+    }
+}
+
+pub(super) fn losers(decision: &Decision) -> String {
+    let losers: Vec<_> = decision.losers.iter().map(ToString::to_string).collect();
+    losers.join(", ")
+}
+
+/// Why the winner of a decision holds.
+pub(super) fn rule(rule: Rule) -> &'static str {
+    match rule {
+        Rule::Sole => "nobody else defines it",
+        Rule::CreatedLater => "created later",
+        Rule::CreatedEarlier => "created earlier",
+        Rule::LargerName => "created at the same time, larger name",
+        Rule::SameIngress => "defined twice by one Ingress",
+    }
+}
+
+pub(super) fn fate(fate: Fate) -> &'static str {
+    match fate {
+        Fate::Accepted => "accepted",
+        Fate::InPart => "accepted in part",
+        Fate::Refused => "refused: the default holds",
+        Fate::Unknown => "unknown",
+        Fate::NotYet => "without effect in this version",
+        Fate::Overridden => "overridden by the key in lower case",
+    }
+}
