@@ -1,9 +1,11 @@
--- Rewrite phase: every request finds its backend here, or ends with 503, and its canary is chosen.
+-- Rewrite phase: every request finds its backend here, or one that stands in for it, or ends with 503; and its canary is
+-- chosen.
 
 local backends = require("ingress.backends")
 local canary = require("ingress.canary")
 
 local get = backends.get_resolved
+local set_header = ngx.req.set_header
 local var = ngx.var
 
 local _M = {}
@@ -41,6 +43,25 @@ local function goes_to_canary(backend)
   return canary.wins(alternative.policy, var)
 end
 
+-- Sends the request to the backend that $default_backend names, and tells that why; or answers false.
+local function goes_to_default_backend()
+  local name = var.default_backend
+  local backend = name and name ~= "" and get(name)
+  if not backend or not backend.balancer then
+    return false
+  end
+  var.proxy_upstream_name = name
+  var.proxy_alternative_upstream_name = ""
+  set_header("X-Code", ngx.HTTP_SERVICE_UNAVAILABLE)
+  set_header("X-Format", var.http_accept)
+  set_header("X-Original-URI", var.request_uri)
+  set_header("X-Namespace", var.namespace)
+  set_header("X-Ingress-Name", var.ingress_name)
+  set_header("X-Service-Name", var.service_name)
+  set_header("X-Service-Port", var.service_port)
+  return true
+end
+
 -- rewrite_by_lua
 function _M.rewrite()
   local name = var.proxy_upstream_name
@@ -50,6 +71,9 @@ function _M.rewrite()
   end
   local backend = get(name)
   if not backend or not backend.balancer then
+    if goes_to_default_backend() then
+      return
+    end
     return ngx.exit(ngx.HTTP_SERVICE_UNAVAILABLE)
   end
   if backend.alternative then

@@ -216,6 +216,34 @@ fn an_error_page_has_a_backend_of_its_own() {
 }
 
 #[test]
+fn a_default_backend_stands_in_while_there_are_no_endpoints() {
+    let nginx = Nginx::start();
+    let get = |name| {
+        let headers = [
+            ("X-Backend", name),
+            ("Accept", "text/html"),
+            ("X-Code", "7"),
+        ];
+        http::request(nginx.http, "GET", "/standing-in?a=1", &headers, "")
+    };
+    assert_eq!(get("empty").status, 503);
+    let errors = backend("errors", &[Upstream::start("errors")]);
+    let full = backend("full", &[Upstream::start("full")]);
+    nginx.post_backends(&[backend("empty", &[]), full.clone(), errors]);
+    let response = get("empty");
+    assert_eq!(response.body, "errors");
+    assert_eq!(
+        response.header("X-Told"),
+        "503 text/html /standing-in?a=1 shop front web 80"
+    );
+    let response = get("full");
+    assert_eq!(response.body, "full");
+    assert_eq!(response.header("X-Told").trim(), "7");
+    nginx.post_backends(&[backend("empty", &[]), full]);
+    assert_eq!(get("empty").status, 503);
+}
+
+#[test]
 fn a_redirect_needs_no_endpoints() {
     let nginx = Nginx::start();
     let response = http::request(nginx.http, "GET", "/redirect", &[], "");
