@@ -19,6 +19,7 @@ use crate::{
     dataplane::{DataPlane, Files, TellError},
     guard::{Panicked, guard},
     nginx::{
+        census,
         configuration::{Configuration, ConfigurationError},
         reload::{self, ReloadError},
         test::Refusal,
@@ -43,6 +44,9 @@ const LOAD_TO_TEST: u32 = 10;
 /// Why NGINX does not run with the files that it should run with.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
+    /// Workers of the configuration before go on, and reloads are to follow one another (`enable-serial-reloads`).
+    #[error("workers of nginx's last configuration have not ended yet")]
+    Busy,
     /// The layout cannot be written as text.
     #[error("cannot render nginx's configuration")]
     Render(#[from] RenderError),
@@ -107,6 +111,7 @@ impl Loader {
                 self.observer.load_failed(&refused);
                 Ok(())
             }
+            Err(LoadError::Busy) => Err(LoadError::Busy),
             Err(failed) => {
                 self.observer.load_failed(&failed);
                 Err(failed)
@@ -119,6 +124,9 @@ impl Loader {
         let Some(wanted) = self.plane.wanted().filter(|_| self.plane.is_behind()) else {
             return Ok(());
         };
+        if wanted.model.layout.config.enable_serial_reloads && self.is_ending_workers() {
+            return Err(LoadError::Busy);
+        }
         let before = self.plane.loaded();
         let Some(tested) = self.tested(&wanted.model.layout, before.as_ref()).await? else {
             return Ok(());
@@ -268,6 +276,12 @@ impl Loader {
             return Ok(found);
         }
         culprit::find(all, without, accepts).await
+    }
+
+    /// Whether workers of an older configuration still finish their requests.
+    fn is_ending_workers(&self) -> bool {
+        let master = self.plane.process().pid();
+        master.is_some_and(|master| !census::ending_workers(master).is_empty())
     }
 
     fn was_refused(&self, checksum: &str) -> bool {

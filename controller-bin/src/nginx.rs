@@ -1,6 +1,6 @@
 //! NGINX: its program, its files and its process.
 
-mod census;
+pub(crate) mod census;
 pub mod configuration;
 pub mod files;
 mod log;

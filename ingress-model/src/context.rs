@@ -77,6 +77,7 @@ impl Context {
         };
         self.options == *options
             && config_of(old) == config_of(new)
+            && self.config.policy.references.are_current(old, new)
             && old.ingress_classes.is_same(&new.ingress_classes)
             && (options.namespace_selector.is_none() || old.namespaces.is_same(&new.namespaces))
             && (options.node.is_none() || old.nodes.is_same(&new.nodes))
@@ -96,7 +97,8 @@ impl Context {
         let service = service.map(|name| ObjectRef::new(ObjectKind::Service, name.clone()));
         let secret = options.default_ssl_certificate.iter();
         let secret = secret.map(|name| ObjectRef::new(ObjectKind::Secret, name.clone()));
-        maps.chain(service).chain(secret).collect()
+        let referred = self.config.policy.references.objects();
+        maps.chain(service).chain(secret).chain(referred).collect()
     }
 }
 
@@ -118,7 +120,9 @@ fn config(
         ));
         return GlobalConfig::default();
     };
-    GlobalConfig::parse(map, diagnostics)
+    let mut config = GlobalConfig::parse(map, diagnostics);
+    config.resolve(name, snapshot, diagnostics);
+    config
 }
 
 fn zone(snapshot: &Snapshot, options: &Options) -> Option<String> {

@@ -60,6 +60,9 @@ pub struct Server {
     pub ssl_ciphers: Option<Literal>,
     /// `ssl-prefer-server-ciphers`.
     pub ssl_prefer_server_ciphers: Option<bool>,
+    /// TLS spoken to the endpoints of locations that say nothing else (`proxy-ssl-*`, unless the ConfigMap's
+    /// `proxy-ssl-location-only` is set).
+    pub upstream_tls: Option<Owned<UpstreamTls>>,
     /// Raw configuration (`server-snippet`).
     pub snippet: Option<Owned<Snippet>>,
     /// In the order of the file.

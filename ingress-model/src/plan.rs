@@ -238,6 +238,7 @@ fn server(old: &Server, new: &Server, reasons: &mut Vec<ReloadReason>) {
         client_auth,
         ssl_ciphers,
         ssl_prefer_server_ciphers,
+        upstream_tls,
         snippet,
     );
     reasons.extend(settings.map(|setting| ReloadReason::ServerChanged {

@@ -8,7 +8,7 @@ use crate::{
     definition::{BackendUse, Definition, HostRule},
     diagnostic::{Diagnostic, Reason, Severity},
     host::Host,
-    layout::{ClientAuth, Location, LocationSettings, Owned, PathType, Server},
+    layout::{ClientAuth, Location, LocationSettings, Owned, PathType, Server, UpstreamTls},
     live::UpstreamName,
     object::ObjectName,
     options::ConflictPolicy,
@@ -59,7 +59,11 @@ pub(crate) fn build(
 ) -> Built {
     let policy = context.options.conflict_policy;
     let mut ledger = Ledger::new(host);
-    let locations = locations(claims, context, upstreams, &mut ledger);
+    let mut locations = locations(claims, context, upstreams, &mut ledger);
+    for location in &mut locations {
+        let policy = &context.config.policy;
+        location.settings = policy.exempt(&location.settings, &location.ingress_path);
+    }
     let rules = claims.iter().filter(|claim| claim.rule.is_some());
     let definitions: Vec<_> = rules.map(|claim| &claim.definition).collect();
     let certificate = tls::choose(&definitions, policy, secrets, &mut ledger);
@@ -84,6 +88,7 @@ pub(crate) fn build(
         client_auth,
         ssl_ciphers: ssl_ciphers.map(|(_, value)| value.clone()),
         ssl_prefer_server_ciphers: ssl_prefer_server_ciphers.map(|(_, value)| *value),
+        upstream_tls: upstream_tls(&definitions, context),
         snippet: snippet.map(|(definition, value)| Owned {
             ingress: definition.name.clone(),
             value: value.clone(),
@@ -297,6 +302,20 @@ fn client_auth(
     Some(Owned {
         ingress: definition.name.clone(),
         value,
+    })
+}
+
+/// What the first definition says that says anything about TLS to its endpoints.
+fn upstream_tls(definitions: &[&Arc<Definition>], context: &Context) -> Option<Owned<UpstreamTls>> {
+    if context.config.policy.proxy_ssl_location_only {
+        return None;
+    }
+    let usable = |definition: &&&Arc<Definition>| definition.location.denied.is_none();
+    definitions.iter().filter(usable).find_map(|definition| {
+        Some(Owned {
+            ingress: definition.name.clone(),
+            value: definition.location.upstream_tls.clone()?,
+        })
     })
 }
 

@@ -69,9 +69,17 @@ impl fmt::Display for Seconds {
 }
 
 /// A number of bytes as NGINX reads it: digits and at most one of the letters k, m, g (NGINX docs: "Configuration
-/// file measurement units"). `0` commonly means "no limit".
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+/// file measurement units"). `0` commonly means "no limit". It is written as it was given; `1m` and `1M` are equal.
+#[derive(Clone, Debug, Serialize)]
 pub struct Size(Arc<str>);
+
+impl PartialEq for Size {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.eq_ignore_ascii_case(&other.0)
+    }
+}
+
+impl Eq for Size {}
 
 impl Size {
     /// Reads a size.
@@ -87,7 +95,7 @@ impl Size {
         {
             return Err(fault());
         }
-        let size = Self(text.to_ascii_lowercase().into());
+        let size = Self(text.into());
         size.checked_bytes().map(|_| size.clone()).ok_or_else(fault)
     }
 
@@ -111,9 +119,9 @@ impl Size {
 
     fn checked_bytes(&self) -> Option<u64> {
         let (digits, unit) = match self.0.as_bytes().last() {
-            Some(b'k') => (&self.0[..self.0.len() - 1], 1 << 10),
-            Some(b'm') => (&self.0[..self.0.len() - 1], 1 << 20),
-            Some(b'g') => (&self.0[..self.0.len() - 1], 1 << 30),
+            Some(b'k' | b'K') => (&self.0[..self.0.len() - 1], 1 << 10),
+            Some(b'm' | b'M') => (&self.0[..self.0.len() - 1], 1 << 20),
+            Some(b'g' | b'G') => (&self.0[..self.0.len() - 1], 1 << 30),
             _ => (&*self.0, 1),
         };
         digits
@@ -274,6 +282,14 @@ mod tests {
                 "{text:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_size_is_written_as_it_was_given() {
+        let size = Size::parse("1M").unwrap();
+        assert_eq!(size.to_string(), "1M");
+        assert_eq!(size, Size::mib(1));
+        assert_ne!(size, Size::kib(1_024));
     }
 
     #[test]

@@ -31,6 +31,7 @@ fn server(number: usize, settings: &Arc<LocationSettings>) -> Server {
         client_auth: None,
         ssl_ciphers: None,
         ssl_prefer_server_ciphers: None,
+        upstream_tls: None,
         snippet: None,
         locations: vec![
             location(Modifier::Prefix, "/"),

@@ -21,6 +21,8 @@ pub enum Module {
     ModSecurity,
     /// ngx_http_auth_digest_module.
     AuthDigest,
+    /// otel_ngx_module of the OpenTelemetry project.
+    OpenTelemetry,
     /// ngx_http_set_misc_module.
     SetMisc,
     /// njs for HTTP.
@@ -129,6 +131,12 @@ const SIGNS: &[Signs] = &[
         Some("ngx_http_auth_digest_module.so"),
         None,
         Some("auth-digest"),
+    ),
+    signs(
+        Module::OpenTelemetry,
+        Some("otel_ngx_module.so"),
+        None,
+        Some("opentelemetry"),
     ),
     signs(
         Module::HttpJs,

@@ -39,6 +39,10 @@ pub struct Environment {
     pub user: Option<User>,
     /// Sizes of the dictionaries that workers share.
     pub shared_dicts: BTreeMap<String, Size>,
+    /// ModSecurity's rules, as the machine has them.
+    pub modsecurity: ModSecurityRules,
+    /// The file of each MaxMind edition that is wanted; `None`: there is none.
+    pub geoip_databases: BTreeMap<String, Option<String>>,
     /// Certificate and key, PEM, that are shown as long as the Lua side has none. `None`: handshakes fail until then.
     pub default_certificate_pem: Option<Arc<str>>,
 }
@@ -50,6 +54,15 @@ pub struct User {
     pub name: String,
     /// The group; `None`: the group of the user's name.
     pub group: Option<String>,
+}
+
+/// Files with rules of ModSecurity. `None`: the machine has none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ModSecurityRules {
+    /// The recommended settings and rules.
+    pub recommended: Option<String>,
+    /// The files of the OWASP core rule set, in their order; they may be patterns (`*.conf`). None: it is not there.
+    pub core: Vec<String>,
 }
 
 /// Ports that NGINX listens on.
@@ -93,6 +106,8 @@ impl Default for Environment {
             backlog: 511,
             user: None,
             shared_dicts: Self::default_dicts(),
+            modsecurity: ModSecurityRules::default(),
+            geoip_databases: BTreeMap::new(),
             default_certificate_pem: None,
         }
     }

@@ -39,7 +39,7 @@ mod value;
 mod view;
 
 pub use capabilities::{Capabilities, Module};
-pub use environment::{Environment, Metrics, Ports, User};
+pub use environment::{Environment, Metrics, ModSecurityRules, Ports, User};
 pub use rendered::{FileContent, RelativePath, Rendered};
 pub use renderer::{RenderError, Renderer};
 pub use source_map::{Note, Source, SourceMap};

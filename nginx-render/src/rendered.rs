@@ -60,8 +60,8 @@ impl fmt::Display for RelativePath {
 /// What a file holds.
 #[derive(Clone, PartialEq, Eq)]
 pub struct FileContent {
-    /// The text.
-    pub text: String,
+    /// The content; text but for keys.
+    pub bytes: Vec<u8>,
     /// Whether nobody but NGINX may read it: keys and passwords.
     pub private: bool,
     /// Whether NGINX's workers read it, while they serve requests; otherwise only its master does, when it starts.
@@ -69,17 +69,17 @@ pub struct FileContent {
 }
 
 impl FileContent {
-    pub(crate) fn public(text: String) -> Self {
+    pub(crate) fn public(content: impl Into<Vec<u8>>) -> Self {
         Self {
-            text,
+            bytes: content.into(),
             private: false,
             workers: false,
         }
     }
 
-    pub(crate) fn private(text: String) -> Self {
+    pub(crate) fn private(content: impl Into<Vec<u8>>) -> Self {
         Self {
-            text,
+            bytes: content.into(),
             private: true,
             workers: false,
         }
@@ -90,7 +90,7 @@ impl fmt::Debug for FileContent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("FileContent");
         if !self.private {
-            debug.field("text", &self.text);
+            debug.field("text", &String::from_utf8_lossy(&self.bytes));
         }
         debug
             .field("private", &self.private)
@@ -110,9 +110,11 @@ impl Checksum {
     }
 
     /// Takes a text in; its length counts, so that texts cannot run into each other.
-    pub(crate) fn add(&mut self, text: &str) {
-        for byte in text.bytes().chain((text.len() as u64).to_le_bytes()) {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    pub(crate) fn add(&mut self, text: impl AsRef<[u8]>) {
+        let bytes = text.as_ref();
+        let length = (bytes.len() as u64).to_le_bytes();
+        for byte in bytes.iter().chain(&length) {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
     }
 
@@ -152,7 +154,7 @@ mod tests {
 
     #[test]
     fn secrets_are_not_shown() {
-        let file = FileContent::private("hunter2".into());
+        let file = FileContent::private("hunter2");
         assert!(!format!("{file:?}").contains("hunter2"));
     }
 }

@@ -16,8 +16,9 @@ use crate::{
         Context, DEFAULT_CERTIFICATE, dictionaries,
         extras::Shared,
         frame::{self, FrameError},
+        modsecurity,
         server::{self, Fragment},
-        stream,
+        stream, telemetry, tls,
     },
 };
 
@@ -94,7 +95,7 @@ impl Renderer {
         checksum.add(&rendered.main);
         for (path, file) in &rendered.files {
             checksum.add(path.as_str());
-            checksum.add(&file.text);
+            checksum.add(&file.bytes);
         }
         rendered.checksum = checksum.get();
         let number = rendered.checksum.to_string();
@@ -171,12 +172,14 @@ fn assemble(frame: &Text, fragments: &[Arc<Fragment>], rendered: &mut Rendered) 
 
 /// The lines that say what the ConfigMap says.
 fn settings(frame: &str) -> Vec<Range> {
-    let of_key = |(index, line)| {
+    let mut in_stream = false;
+    let of_key = |(index, line): (usize, &str)| {
+        in_stream |= line == "stream {";
         let source = Source {
             host: None,
             path: None,
             ingress: None,
-            what: settings::key_of(line)?,
+            what: settings::key_of(line, in_stream)?,
         };
         Some(Range::line(index + 1, Arc::new(source)))
     };
@@ -198,11 +201,21 @@ fn add_files(
             rendered.files.insert(path.clone(), file.clone());
         }
     }
+    for (path, file) in tls::files(context.config) {
+        add_file(rendered, &path, file);
+    }
+    for (path, file) in modsecurity::files(context) {
+        add_named_file(rendered, path, file);
+    }
+    if telemetry::is_possible(context) {
+        let file = FileContent::public(telemetry::settings(&context.config.opentelemetry));
+        add_named_file(rendered, telemetry::SETTINGS, file);
+    }
     if let Some(pem) = &context.environment.default_certificate_pem {
         add_file(
             rendered,
             DEFAULT_CERTIFICATE,
-            FileContent::private(pem.as_ref().to_owned()),
+            FileContent::private(pem.as_ref()),
         );
     }
     if !(layout.tcp.is_empty() && layout.udp.is_empty())
@@ -213,6 +226,13 @@ fn add_files(
             stream::SCRIPT,
             FileContent::public(stream::script(context)),
         );
+    }
+}
+
+/// Adds a file if the main file names it.
+fn add_named_file(rendered: &mut Rendered, path: &str, file: FileContent) {
+    if rendered.main.contains(path) {
+        add_file(rendered, path, file);
     }
 }
 

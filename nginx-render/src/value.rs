@@ -88,6 +88,26 @@ pub(crate) fn template(text: &str) -> Result<Printed, Unprintable> {
     })
 }
 
+/// Quoted, and of several lines; for directives that take no variables.
+pub(crate) fn lines(text: &str) -> Result<Printed, Unprintable> {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            '\n' | '\t' => quoted.push(c),
+            '\r' => {}
+            c if c.is_control() => return Err(Unprintable::Control(c.into())),
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    if quoted.len() > MAX_WORD {
+        return Err(Unprintable::Length(quoted.len()));
+    }
+    Ok(Safe(Token(quoted)))
+}
+
 /// Without quotes if it needs none; for directives that take no variables.
 pub(crate) fn argument(text: &str) -> Result<Printed, Unprintable> {
     if !text.is_empty() && text.len() <= MAX_WORD && text.bytes().all(is_word_byte) {

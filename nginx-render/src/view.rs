@@ -13,6 +13,7 @@ pub(crate) mod extras;
 pub(crate) mod fastcgi;
 pub(crate) mod forwarded;
 pub(crate) mod frame;
+pub(crate) mod geoip;
 pub(crate) mod hashes;
 pub(crate) mod headers;
 pub(crate) mod http;
@@ -26,6 +27,7 @@ pub(crate) mod proxy;
 pub(crate) mod routing;
 pub(crate) mod server;
 pub(crate) mod stream;
+pub(crate) mod telemetry;
 pub(crate) mod tls;
 pub(crate) mod upstream_tls;
 
@@ -36,7 +38,7 @@ use ingress_model::{config::RenderConfig, value::Snippet};
 use crate::{
     capabilities::Capabilities,
     environment::Environment,
-    source_map::{END, Mark, Source, Sources},
+    source_map::{END, Mark, Note, Source, Sources},
     statements,
     value::{Printed, Unprintable, plain, raw},
 };
@@ -127,6 +129,20 @@ impl SnippetView {
             what,
         });
         snippet.map(|snippet| Self::new(snippet, source, sources))
+    }
+}
+
+/// What is to be said about a setting of the ConfigMap.
+pub(crate) fn note(what: &'static str, text: String) -> Note {
+    let source = Source {
+        host: None,
+        path: None,
+        ingress: None,
+        what,
+    };
+    Note {
+        source: Arc::new(source),
+        text,
     }
 }
 

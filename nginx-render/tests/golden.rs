@@ -560,7 +560,7 @@ fn access() {
     let rendered = support::render(&layout);
     let file = &rendered.files[&RelativePath::new("auth/shop_web.passwd").unwrap()];
     assert!(file.private);
-    assert_eq!(file.text, "frodo:{PLAIN}mellon");
+    assert_eq!(file.bytes, b"frodo:{PLAIN}mellon");
 }
 
 fn external_auth() -> ExternalAuth {

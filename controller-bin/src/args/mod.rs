@@ -208,7 +208,6 @@ const WITHOUT_EFFECT: &[&str] = &[
     "enable_ssl_chain_completion",
     "enable_ssl_passthrough",
     "ssl_passthrough_proxy_port",
-    "maxmind_edition_ids",
     "maxmind_license_key",
     "maxmind_mirror",
     "maxmind_retries_count",

@@ -35,7 +35,7 @@ pub struct NginxArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     pub post_shutdown_grace_period: u32,
 
-    /// MaxMind databases to fetch
+    /// MaxMind databases that `use-geoip2` reads, below /etc/ingress-controller/geoip
     #[arg(
         long,
         value_name = "EDITIONS",
@@ -75,15 +75,17 @@ const MAXMIND_EDITIONS: &[&str] = &[
 
 impl NginxArgs {
     pub(super) fn check(&self) -> Result<(), ArgsError> {
-        let mut editions = self
-            .maxmind_edition_ids
-            .split(',')
-            .filter(|edition| !edition.is_empty());
-        editions
+        self.maxmind_editions()
             .find(|edition| !MAXMIND_EDITIONS.contains(edition))
             .map_or(Ok(()), |edition| {
                 Err(ArgsError::MaxmindEdition(edition.into()))
             })
+    }
+
+    /// The MaxMind databases that are wanted.
+    pub fn maxmind_editions(&self) -> impl Iterator<Item = &str> {
+        let editions = self.maxmind_edition_ids.split(',');
+        editions.filter(|edition| !edition.is_empty())
     }
 
     /// Time between the signal to end and the end of NGINX.

@@ -27,10 +27,19 @@ fn of_threads(pid: u32) -> io::Result<BTreeSet<u32>> {
 
 /// The workers of a master that take requests; those that only finish theirs are left out.
 pub(crate) fn workers(master: u32) -> BTreeSet<u32> {
+    workers_where(master, false)
+}
+
+/// The workers of a master that take no more requests, and only finish theirs.
+pub(crate) fn ending_workers(master: u32) -> BTreeSet<u32> {
+    workers_where(master, true)
+}
+
+fn workers_where(master: u32, are_ending: bool) -> BTreeSet<u32> {
     let mut workers = children(master);
     workers.retain(|pid| {
         let title = title(*pid);
-        title.starts_with("nginx: worker process") && !title.contains("shutting down")
+        title.starts_with("nginx: worker process") && title.contains("shutting down") == are_ending
     });
     workers
 }

@@ -153,7 +153,7 @@ impl Configuration {
     /// When they cannot be written.
     pub fn put_in_place(&self, rendered: &Rendered) -> Result<(), WriteError> {
         for (path, file) in self.files(rendered) {
-            files::write(&path, file.text.as_bytes(), self.access(file))?;
+            files::write(&path, &file.bytes, self.access(file))?;
         }
         files::write(&self.main(), rendered.main.as_bytes(), Access::Private)?;
         files::remove(&self.directory.join("nginx.conf.test"))?;
@@ -193,10 +193,10 @@ impl Configuration {
             let before = fs::read(&path).ok();
             // A test reads the settings of the Lua modules, but does not mind which: those in force stay.
             let kept = before.is_some() && path.ends_with(LUA_SETTINGS);
-            if kept || before.as_deref() == Some(file.text.as_bytes()) {
+            if kept || before.as_ref() == Some(&file.bytes) {
                 continue;
             }
-            if let Err(error) = files::write(&path, file.text.as_bytes(), self.access(file)) {
+            if let Err(error) = files::write(&path, &file.bytes, self.access(file)) {
                 staged.restore();
                 return Err(error);
             }

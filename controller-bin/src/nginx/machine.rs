@@ -1,9 +1,12 @@
 //! What the machine gives to NGINX: processors, files, addresses.
 
-use std::{fs, net::IpAddr, path::Path, sync::Arc, thread};
+use std::{collections::BTreeMap, fs, net::IpAddr, path::Path, sync::Arc, thread};
 
-use nginx_render::{Environment, Metrics, Ports, User};
-use rustix::process::{Resource, geteuid, getrlimit};
+use nginx_render::{Environment, Metrics, ModSecurityRules, Ports, User};
+use rustix::{
+    fs::{Access, access},
+    process::{Resource, geteuid, getrlimit},
+};
 
 use crate::{args::Args, metrics};
 
@@ -24,7 +27,7 @@ pub fn environment(args: &Args, directory: &Path, certificate: &Arc<str>) -> Env
         nginx_dir: directory.to_string_lossy().into_owned(),
         lua_dir: below("lua"),
         pid_path: below("run/nginx.pid"),
-        access_log: below("logs/access.log"),
+        access_log: usual_access_log().map_or_else(|| below("logs/access.log"), str::to_owned),
         error_log: below("logs/error.log"),
         ports: Ports {
             http: args.ports.http_port,
@@ -44,8 +47,65 @@ pub fn environment(args: &Args, directory: &Path, certificate: &Arc<str>) -> Env
         backlog: backlog(&read("/proc/sys/net/core/somaxconn")),
         user: user(geteuid().is_root(), &read("/etc/passwd")),
         shared_dicts: Environment::default_dicts(),
+        modsecurity: modsecurity(Path::new("/")),
+        geoip_databases: geoip_databases(args, Path::new(GEOIP)),
         default_certificate_pem: Some(Arc::clone(certificate)),
     }
+}
+
+/// The access log of the system's NGINX, which log shippers and log rotation know; none where we cannot write it.
+fn usual_access_log() -> Option<&'static str> {
+    const LOG: &str = "/var/log/nginx/access.log";
+    let path = Path::new(LOG);
+    let may_write = |path: &Path| access(path, Access::WRITE_OK).is_ok();
+    let usable = if path.exists() {
+        may_write(path)
+    } else {
+        path.parent().is_some_and(may_write)
+    };
+    usable.then_some(LOG)
+}
+
+/// ModSecurity's rules in the places where images and distributions keep them. `root` is the root directory.
+fn modsecurity(root: &Path) -> ModSecurityRules {
+    let first = |candidates: &[&str]| {
+        let there = candidates
+            .iter()
+            .find(|path| root.join(path.trim_start_matches('/')).is_file());
+        there.map(|path| (*path).to_owned())
+    };
+    let recommended = first(&[
+        "/etc/nginx/modsecurity/modsecurity.conf",
+        "/etc/nginx/modsecurity.conf",
+        "/etc/modsecurity/modsecurity.conf",
+    ]);
+    let image = first(&["/etc/nginx/owasp-modsecurity-crs/nginx-modsecurity.conf"]);
+    // Debian's own list of files is for Apache: it has a directive that NGINX's library does not know.
+    let debian = first(&["/etc/modsecurity/crs/crs-setup.conf"]).map(|setup| {
+        let before = first(&["/etc/modsecurity/crs/REQUEST-900-EXCLUSION-RULES-BEFORE-CRS.conf"]);
+        let after = first(&["/etc/modsecurity/crs/RESPONSE-999-EXCLUSION-RULES-AFTER-CRS.conf"]);
+        let rules = "/usr/share/modsecurity-crs/rules/*.conf".to_owned();
+        let files = std::iter::once(setup).chain(before);
+        files.chain([rules]).chain(after).collect()
+    });
+    ModSecurityRules {
+        recommended,
+        core: image.map(|path| vec![path]).or(debian).unwrap_or_default(),
+    }
+}
+
+/// Where MaxMind's databases are.
+const GEOIP: &str = "/etc/ingress-controller/geoip";
+
+/// The file of each edition that is wanted.
+fn geoip_databases(args: &Args, directory: &Path) -> BTreeMap<String, Option<String>> {
+    let editions = args.nginx.maxmind_editions();
+    let files = editions.map(|edition| {
+        let path = directory.join(format!("{edition}.mmdb"));
+        let path = path.is_file().then(|| path.to_string_lossy().into_owned());
+        (edition.to_owned(), path)
+    });
+    files.collect()
 }
 
 fn read(path: &str) -> String {
@@ -131,6 +191,42 @@ mod tests {
         for (text, length) in [("4096\n", 4_096), ("128\n", 511), ("", 511)] {
             assert_eq!(backlog(text), length, "{text:?}");
         }
+    }
+
+    #[test]
+    fn rules_are_found_where_images_and_distributions_have_them() {
+        let root = tempfile::tempdir().unwrap();
+        let put = |path: &str| {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        };
+        assert_eq!(modsecurity(root.path()), ModSecurityRules::default());
+        put("etc/nginx/modsecurity.conf");
+        put("etc/modsecurity/crs/crs-setup.conf");
+        let debian = modsecurity(root.path());
+        assert_eq!(
+            debian.recommended.as_deref(),
+            Some("/etc/nginx/modsecurity.conf")
+        );
+        assert_eq!(
+            debian.core,
+            [
+                "/etc/modsecurity/crs/crs-setup.conf",
+                "/usr/share/modsecurity-crs/rules/*.conf"
+            ]
+        );
+        put("etc/nginx/modsecurity/modsecurity.conf");
+        put("etc/nginx/owasp-modsecurity-crs/nginx-modsecurity.conf");
+        let image = modsecurity(root.path());
+        assert_eq!(
+            image.recommended.as_deref(),
+            Some("/etc/nginx/modsecurity/modsecurity.conf")
+        );
+        assert_eq!(
+            image.core,
+            ["/etc/nginx/owasp-modsecurity-crs/nginx-modsecurity.conf"]
+        );
     }
 
     #[test]

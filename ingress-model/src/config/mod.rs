@@ -7,6 +7,7 @@
 mod exemption;
 mod fate;
 mod keys;
+mod referred;
 mod render;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -22,12 +23,13 @@ use crate::{
     live::LoadBalance,
     object::{ObjectKind, ObjectName, ObjectRef},
     scalar,
-    value::{Literal, Seconds, Template, ValueError},
+    value::{Literal, Template, ValueError},
 };
 
 pub use self::{
     fate::{Fate, KeyUse, key_uses},
     keys::{Context, KeyInfo, config_keys_markdown, find_key, keys},
+    referred::{DhParameters, References},
     render::{OpenTelemetry, RenderConfig},
 };
 
@@ -182,7 +184,10 @@ struct Report<'a> {
 impl Report<'_> {
     fn tell(&mut self, key: &str, reason: Reason, fate: Fate, message: String) {
         let about = self.about.clone();
-        self.fates.insert(key.to_owned(), fate);
+        let known = self.fates.entry(key.to_owned()).or_insert(fate);
+        if *known != Fate::NotYet {
+            *known = fate;
+        }
         self.diagnostics
             .push(Diagnostic::new(about, Severity::Warning, reason, message).with_key(key));
     }
@@ -244,12 +249,10 @@ pub struct Policy {
     pub allowed_response_headers: Vec<Literal>,
     /// `proxy-ssl-location-only`: `proxy-ssl-*` annotations leave the server alone.
     pub proxy_ssl_location_only: bool,
-    /// `proxy-protocol-header-timeout`: longest time for the PROXY header, where TLS is passed through.
-    pub proxy_protocol_header_timeout: Seconds,
-    /// `enable-serial-reloads`: a reload waits until the workers of the one before have ended.
-    pub enable_serial_reloads: bool,
     /// `global-auth-*`: the service that decides about requests of locations without one of their own.
     pub global_auth: Option<Arc<ExternalAuth>>,
+    /// Objects whose content [`GlobalConfig::resolve`] looks up.
+    pub references: References,
 }
 
 impl Default for Policy {
@@ -275,9 +278,8 @@ impl Default for Policy {
             no_auth_locations: vec!["/.well-known/acme-challenge".into()],
             allowed_response_headers: Vec::new(),
             proxy_ssl_location_only: false,
-            proxy_protocol_header_timeout: Seconds(5),
-            enable_serial_reloads: false,
             global_auth: None,
+            references: References::default(),
         }
     }
 }

@@ -10,11 +10,10 @@ use serde::Serialize;
 
 use crate::{
     layout::{HttpVersion, ProxySettings},
-    object::ObjectName,
     value::{Confidential, Literal, Seconds, Size, Snippet, Template},
 };
 
-use super::keys::keys;
+use super::{DhParameters, keys::keys};
 
 /// Keys that the configuration files show. `None` is "NGINX's or the controller's own default". Each field is named
 /// after its key; the directive is the NGINX directive of the same meaning.
@@ -37,6 +36,8 @@ pub struct RenderConfig {
     pub worker_cpu_affinity: Vec<Literal>,
     /// `debug-connections`.
     pub debug_connections: Vec<IpNet>,
+    /// `enable-serial-reloads`: a reload waits until the workers of the one before have ended.
+    pub enable_serial_reloads: bool,
 
     // listening
     /// `bind-address`: addresses to listen on; none: all.
@@ -145,8 +146,8 @@ pub struct RenderConfig {
     pub ssl_reject_handshake: bool,
     /// `ssl-session-ticket-key`: base64 of 48 or 80 bytes; `None`: NGINX makes one.
     pub ssl_session_ticket_key: Option<Confidential>,
-    /// `ssl-dh-param`: the Secret with `dhparam.pem`.
-    pub ssl_dh_param: Option<ObjectName>,
+    /// `ssl-dh-param`: what its Secret holds.
+    pub ssl_dh_param: Option<DhParameters>,
     /// `enable-ocsp`.
     pub enable_ocsp: bool,
     /// `http-redirect-code`.
@@ -175,10 +176,10 @@ pub struct RenderConfig {
     pub grpc_buffer_size_kb: u32,
 
     // headers, errors and redirects
-    /// `add-headers`: the ConfigMap with headers for responses.
-    pub add_headers: Option<ObjectName>,
-    /// `proxy-set-headers`: the ConfigMap with headers for endpoints.
-    pub proxy_set_headers: Option<ObjectName>,
+    /// `add-headers`: headers for responses, from its ConfigMap.
+    pub add_headers: Vec<(Literal, Template)>,
+    /// `proxy-set-headers`: headers for endpoints, from its ConfigMap.
+    pub proxy_set_headers: Vec<(Literal, Template)>,
     /// `hide-headers`: header names.
     pub hide_headers: Vec<Literal>,
     /// `allow-backend-server-header`.
@@ -281,6 +282,8 @@ pub struct RenderConfig {
     pub proxy_stream_next_upstream_tries: u32,
     /// `proxy-stream-responses`.
     pub proxy_stream_responses: u32,
+    /// `proxy-protocol-header-timeout`: longest time for the PROXY header (NGINX docs: `proxy_protocol_timeout`).
+    pub proxy_protocol_header_timeout: Seconds,
 
     // optional modules
     /// `enable-modsecurity`.
@@ -421,6 +424,7 @@ impl Default for RenderConfig {
             main_snippet: None,
             worker_cpu_affinity: Vec::new(),
             debug_connections: Vec::new(),
+            enable_serial_reloads: false,
             bind_address: Vec::new(),
             reuse_port: true,
             disable_ipv6: false,
@@ -506,8 +510,8 @@ impl Default for RenderConfig {
             upstream_keepalive_time: Seconds(3_600),
             upstream_keepalive_timeout: Seconds(60),
             grpc_buffer_size_kb: 0,
-            add_headers: None,
-            proxy_set_headers: None,
+            add_headers: Vec::new(),
+            proxy_set_headers: Vec::new(),
             hide_headers: Vec::new(),
             allow_backend_server_header: false,
             proxy_add_original_uri_header: false,
@@ -563,6 +567,7 @@ impl Default for RenderConfig {
             proxy_stream_next_upstream_timeout: Seconds(600),
             proxy_stream_next_upstream_tries: 3,
             proxy_stream_responses: 1,
+            proxy_protocol_header_timeout: Seconds(5),
             enable_modsecurity: false,
             enable_owasp_modsecurity_crs: false,
             modsecurity_snippet: None,

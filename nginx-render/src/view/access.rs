@@ -57,7 +57,7 @@ pub(crate) fn password(
     ];
     let content = FileContent {
         workers: true,
-        ..FileContent::private(auth.users.reveal().into())
+        ..FileContent::private(auth.users.reveal())
     };
     Ok((directives, path, content))
 }

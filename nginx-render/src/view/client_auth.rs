@@ -94,9 +94,13 @@ impl ClientAuthView {
 }
 
 /// The headers of a server whose clients have certificates, for each module that its locations speak through.
-pub(crate) fn headers(server: &Server, auth: &ClientAuth, context: &Context<'_>) -> Vec<Directive> {
+pub(crate) fn headers(
+    server: &Server,
+    auth: &ClientAuth,
+    context: &Context<'_>,
+) -> Result<Vec<Directive>, Unprintable> {
     if auth.authority.is_none() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let uses = |wanted: &[BackendProtocol]| {
         server
@@ -111,11 +115,11 @@ pub(crate) fn headers(server: &Server, auth: &ClientAuth, context: &Context<'_>)
         };
         headers::all(context.config, protocol, own)
     };
-    let mut directives = of(BackendProtocol::Http);
+    let mut directives = of(BackendProtocol::Http)?;
     if uses(&[BackendProtocol::Grpc, BackendProtocol::Grpcs]) {
-        directives.extend(of(BackendProtocol::Grpc));
+        directives.extend(of(BackendProtocol::Grpc)?);
     }
-    directives
+    Ok(directives)
 }
 
 /// The file for certificates of a Secret. Names of namespaces hold no underscore, so that two Secrets never share one.
@@ -127,5 +131,5 @@ pub(crate) fn certificate_file(
     let secret = &authority.secret;
     let path = format!("ssl/{kind}-{}_{}.pem", secret.namespace(), secret.name());
     let path = RelativePath::new(&path).ok_or(Unprintable::FileName)?;
-    Ok((path, FileContent::public(text.into())))
+    Ok((path, FileContent::public(text)))
 }

@@ -1,20 +1,29 @@
 //! Compression of responses.
 
-use ingress_model::config::RenderConfig;
-
 use crate::{
-    capabilities::{Capabilities, Module},
+    capabilities::Module,
+    source_map::Note,
     value::{Unprintable, arguments, plain, switch, word},
 };
 
-use super::directive::{Directive, directive};
+use super::{
+    Context,
+    directive::{Directive, directive},
+    note,
+};
 
 pub(crate) fn directives(
-    config: &RenderConfig,
-    capabilities: &Capabilities,
+    context: &Context<'_>,
+    notes: &mut Vec<Note>,
 ) -> Result<Vec<Directive>, Unprintable> {
+    let config = context.config;
     let mut directives = Vec::new();
-    if config.enable_brotli && capabilities.has(Module::BrotliFilter) {
+    let has_brotli = context.capabilities.has(Module::BrotliFilter);
+    if config.enable_brotli && !has_brotli {
+        let text = "responses are not compressed with Brotli: NGINX has no module for it";
+        notes.push(note("enable-brotli", text.into()));
+    }
+    if config.enable_brotli && has_brotli {
         directives.extend([
             directive("brotli", [switch(true)]),
             directive("brotli_comp_level", [word(config.brotli_level)]),

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use crate::{
     capabilities::Module,
+    source_map::Note,
     value::{Printed, Unprintable, plain, switch, time, word},
 };
 
@@ -22,6 +23,7 @@ use super::{
 pub(crate) fn directives(
     context: &Context<'_>,
     hashes: &Hashes,
+    notes: &mut Vec<Note>,
 ) -> Result<Vec<Directive>, Unprintable> {
     let (config, capabilities) = (context.config, context.capabilities);
     let (large_number, large_size) = &config.large_client_header_buffers;
@@ -111,7 +113,7 @@ pub(crate) fn directives(
     );
     add(
         "proxy_headers_hash_bucket_size",
-        vec![word(config.proxy_headers_hash_bucket_size)],
+        vec![word(hashes.headers_bucket)],
     );
     add(
         "variables_hash_max_size",
@@ -140,8 +142,8 @@ pub(crate) fn directives(
     if let Some(resolver) = resolver(context) {
         settings.push(resolver);
     }
-    settings.extend(compression::directives(config, capabilities)?);
-    settings.extend(tls::directives(config)?);
+    settings.extend(compression::directives(context, notes)?);
+    settings.extend(tls::directives(context)?);
     let mut add = |name, arguments: Vec<Printed>| settings.push(directive(name, arguments));
     add("proxy_ssl_session_reuse", vec![switch(true)]);
     if config.allow_backend_server_header {

@@ -94,6 +94,12 @@ impl ExternalAuthView {
             ));
             headers.push((plain(header.as_str())?, constant(variable)));
         }
+        let sent = auth.request_headers.iter().map(|(header, _)| header);
+        let lengths = sent
+            .chain(&auth.response_headers)
+            .map(|header| header.as_str().len());
+        let longest = &mut extras.shared.longest_header;
+        *longest = lengths.fold(*longest, usize::max);
         let asked = Asked {
             auth,
             location,

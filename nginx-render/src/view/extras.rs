@@ -29,6 +29,8 @@ pub(crate) struct Shared {
     pub(crate) zones: ZoneMap,
     pub(crate) auth_upstreams: AuthUpstreams,
     pub(crate) caches_answers: bool,
+    /// The length of the longest name of a header for endpoints that an Ingress sets.
+    pub(crate) longest_header: usize,
 }
 
 impl Extras {
@@ -60,5 +62,6 @@ impl Shared {
                 .map(|(id, upstream)| (*id, upstream.clone())),
         );
         self.caches_answers |= other.caches_answers;
+        self.longest_header = self.longest_header.max(other.longest_header);
     }
 }

@@ -1,7 +1,10 @@
 //! The main file without its servers.
 
 use askama::Template as _;
-use ingress_model::{Layout, config::RenderConfig};
+use ingress_model::{
+    Layout,
+    layout::{AuthScheme, BasicAuth, LocationSettings},
+};
 
 use crate::{
     capabilities::Module,
@@ -17,6 +20,7 @@ use super::{
     http::HttpView,
     logs::Logs,
     stream::StreamView,
+    telemetry,
 };
 
 #[derive(askama::Template)]
@@ -47,13 +51,13 @@ pub(crate) fn render(
 ) -> Result<Text, FrameError> {
     let (config, environment) = (context.config, context.environment);
     let mut sources = Sources::default();
-    let logs = Logs::new(config, environment)?;
+    let logs = Logs::new(context)?;
     let snippet =
         SnippetView::of_config(config.main_snippet.as_ref(), "main-snippet", &mut sources);
-    let http = HttpView::new(layout, shared, context, &logs, &mut sources)?;
+    let http = HttpView::new(layout, shared, context, &logs, &mut sources, notes)?;
     let stream = StreamView::new(layout, context, &logs, &mut sources, notes)?;
     let view = FrameView {
-        modules: modules(context, stream.as_ref())?,
+        modules: modules(layout, context, stream.as_ref())?,
         pid: plain(&environment.pid_path)?,
         user: user(environment)?,
         worker_processes: config
@@ -61,9 +65,9 @@ pub(crate) fn render(
             .unwrap_or(environment.worker_processes)
             .max(1),
         settings: settings(context)?,
-        error_log: &logs.error_log,
+        error_log: &logs.main_error_log,
         snippet,
-        events: events(config),
+        events: events(context),
         http,
         servers: SERVERS,
         stream,
@@ -89,15 +93,20 @@ fn settings(context: &Context<'_>) -> Result<Vec<Directive>, Unprintable> {
             arguments(&config.worker_cpu_affinity)?,
         ));
     }
-    let files = config
-        .max_worker_open_files
-        .unwrap_or(context.environment.open_files);
-    settings.push(directive("worker_rlimit_nofile", [word(files)]));
+    settings.push(directive(
+        "worker_rlimit_nofile",
+        [word(open_files(context))],
+    ));
     settings.push(directive(
         "worker_shutdown_timeout",
         [word(config.worker_shutdown_timeout)],
     ));
     Ok(settings)
+}
+
+fn open_files(context: &Context<'_>) -> u32 {
+    let set = context.config.max_worker_open_files;
+    set.unwrap_or(context.environment.open_files)
 }
 
 fn user(environment: &Environment) -> Result<Option<Directive>, Unprintable> {
@@ -109,14 +118,19 @@ fn user(environment: &Environment) -> Result<Option<Directive>, Unprintable> {
     Ok(Some(directive("user", words)))
 }
 
-fn events(config: &RenderConfig) -> Vec<Directive> {
+fn events(context: &Context<'_>) -> Vec<Directive> {
+    let config = context.config;
+    let connections = match config.max_worker_connections {
+        0 => (open_files(context) / 4).saturating_mul(3),
+        connections => connections,
+    };
     let debug = config
         .debug_connections
         .iter()
         .map(|network| directive("debug_connection", [word(network)]));
     let events = [
         directive("multi_accept", [switch(config.enable_multi_accept)]),
-        directive("worker_connections", [word(config.max_worker_connections)]),
+        directive("worker_connections", [word(connections)]),
         directive("use", [word("epoll")]),
     ];
     events.into_iter().chain(debug).collect()
@@ -124,12 +138,35 @@ fn events(config: &RenderConfig) -> Vec<Directive> {
 
 /// The files of the modules that the configuration uses and NGINX has to load.
 fn modules(
+    layout: &Layout,
     context: &Context<'_>,
     stream: Option<&StreamView<'_>>,
 ) -> Result<Vec<Printed>, Unprintable> {
     let mut wanted = vec![Module::Ndk, Module::Lua, Module::HeadersMore];
     if context.config.enable_brotli {
         wanted.extend([Module::BrotliFilter, Module::BrotliStatic]);
+    }
+    let any = |uses: &dyn Fn(&LocationSettings) -> bool| {
+        let mut servers = layout.servers.values();
+        servers.any(|server| {
+            let mut locations = server.locations.iter();
+            locations.any(|location| uses(&location.settings))
+        })
+    };
+    if context.config.enable_modsecurity
+        || any(&|settings| settings.modsecurity.enable == Some(true))
+    {
+        wanted.push(Module::ModSecurity);
+    }
+    let is_digest = |auth: &BasicAuth| auth.scheme == AuthScheme::Digest;
+    if any(&|settings| settings.basic_auth.as_ref().is_some_and(is_digest)) {
+        wanted.push(Module::AuthDigest);
+    }
+    if telemetry::is_possible(context) && telemetry::is_wanted(layout) {
+        wanted.push(Module::OpenTelemetry);
+    }
+    if context.config.use_geoip2 {
+        wanted.push(Module::GeoIp2);
     }
     if let Some(stream) = stream {
         wanted.push(Module::Stream);

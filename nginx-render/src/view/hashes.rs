@@ -2,16 +2,19 @@
 
 use ingress_model::{Layout, config::RenderConfig};
 
+use super::extras::Shared;
+
 /// Sizes of the hash tables that depend on the layout.
 pub(crate) struct Hashes {
     pub(crate) names_max: u32,
     pub(crate) names_bucket: u32,
     pub(crate) map_bucket: u32,
+    pub(crate) headers_bucket: u32,
 }
 
 impl Hashes {
-    /// Large enough for all host names and for map keys of `longest_key` bytes.
-    pub(crate) fn new(layout: &Layout, longest_key: usize) -> Self {
+    /// Large enough for all host names, for all names of headers for endpoints, and for map keys of `longest_key` bytes.
+    pub(crate) fn new(layout: &Layout, shared: &Shared, longest_key: usize) -> Self {
         let config: &RenderConfig = &layout.config;
         let names = || {
             layout
@@ -19,6 +22,12 @@ impl Hashes {
                 .values()
                 .flat_map(|server| std::iter::once(&server.host).chain(&server.aliases))
         };
+        let of_config = config.proxy_set_headers.iter();
+        let longest_header = of_config
+            .map(|(name, _)| name.as_str().len())
+            .max()
+            .max(Some(shared.longest_header))
+            .unwrap_or(0);
         let longest = names().map(|host| host.as_str().len()).max().unwrap_or(0);
         let count = u32::try_from(names().count()).unwrap_or(u32::MAX / 4);
         Self {
@@ -27,6 +36,9 @@ impl Hashes {
                 .max(count.saturating_mul(2).next_power_of_two()),
             names_bucket: config.server_name_hash_bucket_size.max(bucket(longest)),
             map_bucket: config.map_hash_bucket_size.max(bucket(longest_key)),
+            headers_bucket: config
+                .proxy_headers_hash_bucket_size
+                .max(bucket(longest_header)),
         }
     }
 }

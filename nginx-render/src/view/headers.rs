@@ -4,11 +4,15 @@
 use ingress_model::{
     config::RenderConfig,
     layout::{BackendProtocol, ClientAuth},
+    value::{Literal, Template},
 };
 
-use crate::value::{Printed, constant, word};
+use crate::value::{Printed, Unprintable, constant, plain, template, word};
 
 use super::directive::{Directive, directive};
+
+/// The longest name that NGINX's gRPC module has room for: the size of its table cannot be set.
+pub(crate) const LONGEST_OF_GRPC: usize = 46;
 
 /// What a level has besides the standard headers, or instead.
 #[derive(Default)]
@@ -25,18 +29,22 @@ pub(crate) struct Own<'a> {
     pub(crate) further: Vec<(Printed, Printed)>,
 }
 
-/// All headers of a level, for the module that speaks this protocol.
+/// All headers of a level, for the module that speaks this protocol. A header of the ConfigMap's `proxy-set-headers`
+/// takes the place of a standard one: NGINX would send both.
+///
+/// # Errors
+/// When a header of the ConfigMap cannot stand in the configuration.
 pub(crate) fn all(
     config: &RenderConfig,
     protocol: BackendProtocol,
     own: Own<'_>,
-) -> Vec<Directive> {
+) -> Result<Vec<Directive>, Unprintable> {
     let (name, is_grpc) = match protocol {
         BackendProtocol::Http | BackendProtocol::Https | BackendProtocol::AutoHttp => {
             ("proxy_set_header", false)
         }
         BackendProtocol::Grpc | BackendProtocol::Grpcs => ("grpc_set_header", true),
-        BackendProtocol::Fcgi => return Vec::new(),
+        BackendProtocol::Fcgi => return Ok(Vec::new()),
     };
     let variable = |name: &str| constant(name.to_owned());
     let mut headers = vec![(
@@ -82,14 +90,25 @@ pub(crate) fn all(
         ("Proxy", constant("\"\"".into())),
     ]);
     headers.extend(own.prefix.map(|prefix| ("X-Forwarded-Prefix", prefix)));
-    let standard = headers
+    let of_config = &config.proxy_set_headers;
+    headers.retain(|(header, _)| {
+        let is_same = |(own, _): &(Literal, Template)| own.as_str().eq_ignore_ascii_case(header);
+        !of_config.iter().any(is_same)
+    });
+    let mut directives: Vec<_> = headers
         .into_iter()
-        .map(|(header, value)| directive(name, [word(header), value]));
-    let further = own
-        .further
-        .into_iter()
-        .map(|(header, value)| directive(name, [header, value]));
-    standard.chain(further).collect()
+        .map(|(header, value)| directive(name, [word(header), value]))
+        .collect();
+    for (header, value) in of_config {
+        if is_grpc && header.as_str().len() > LONGEST_OF_GRPC {
+            continue;
+        }
+        let arguments = [plain(header.as_str())?, template(value.as_str())?];
+        directives.push(directive(name, arguments));
+    }
+    let further = own.further.into_iter();
+    directives.extend(further.map(|(header, value)| directive(name, [header, value])));
+    Ok(directives)
 }
 
 /// The variable with the addresses that a request came through.

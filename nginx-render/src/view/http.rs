@@ -6,25 +6,28 @@ use ingress_model::{Layout, layout::BackendProtocol, value::Literal};
 
 use crate::{
     capabilities::Module,
-    source_map::{END, Mark, Source, Sources},
-    value::{Printed, Unprintable, constant, map_key, plain, word},
+    source_map::{END, Mark, Note, Source, Sources},
+    value::{Printed, Unprintable, constant, map_key, plain, switch, template, word},
 };
 
 use super::{
     Context, SnippetView,
     access::ZonesView,
-    defaults, dictionaries,
+    cors, defaults, dictionaries,
     directive::{Directive, directive},
     errors,
     external_auth::AuthUpstreamView,
     extras::Shared,
     fastcgi,
     forwarded::ForwardedView,
+    geoip::{self, DatabaseView},
     hashes::Hashes,
     headers, listen,
     logs::Logs,
+    modsecurity::{self, ModSecurityView},
+    note,
     routing::protocol,
-    tls,
+    telemetry, tls,
 };
 
 /// The http block without its servers.
@@ -41,12 +44,17 @@ pub(crate) struct HttpView<'a> {
     /// Tables of requests: which are logged, which are refused.
     pub(crate) tables: Vec<TableView>,
     pub(crate) forwarded: ForwardedView,
+    pub(crate) modsecurity: ModSecurityView,
+    pub(crate) telemetry: Vec<Directive>,
+    pub(crate) geoip: Vec<DatabaseView>,
     pub(crate) generate_request_id: bool,
     /// What endpoints are told about the connection unless it is to be upgraded.
     pub(crate) no_upgrade: Printed,
     pub(crate) hsts: Option<Printed>,
     pub(crate) has_headers_more: bool,
     pub(crate) clears_server: bool,
+    /// Headers of every response (`add-headers`).
+    pub(crate) response_headers: Vec<Directive>,
     pub(crate) inherited: Vec<&'a Directive>,
     pub(crate) headers: Vec<Directive>,
     pub(crate) fastcgi: Vec<Directive>,
@@ -58,6 +66,8 @@ pub(crate) struct HttpView<'a> {
     pub(crate) keepalive: Vec<Directive>,
     pub(crate) default_listen: Vec<Directive>,
     pub(crate) status_port: u16,
+    /// What keeps modules off requests of the controller.
+    pub(crate) unwatched: Vec<Directive>,
     pub(crate) body_limit: Printed,
     pub(crate) health_path: Printed,
     pub(crate) has_status: bool,
@@ -70,6 +80,7 @@ impl<'a> HttpView<'a> {
         context: &'a Context<'_>,
         logs: &'a Logs,
         sources: &mut Sources,
+        notes: &mut Vec<Note>,
     ) -> Result<Self, Unprintable> {
         let (config, environment) = (context.config, context.environment);
         let tables = [
@@ -103,19 +114,29 @@ impl<'a> HttpView<'a> {
             })
             .collect::<Result<Vec<_>, _>>()?;
         let keys = tables.iter().flat_map(|table| &table.keys);
-        let hashes = Hashes::new(layout, keys.map(|key| key.0.len()).max().unwrap_or(0));
+        let longest_key = keys.map(|key| key.0.len()).max().unwrap_or(0);
+        let hashes = Hashes::new(layout, shared, longest_key);
         let uses = |wanted: &[BackendProtocol]| {
             let mut locations = layout.servers.values().flat_map(|server| &server.locations);
             locations.any(|location| wanted.contains(&protocol(location)))
         };
         let grpc = uses(&[BackendProtocol::Grpc, BackendProtocol::Grpcs]);
-        let mut headers = headers::all(config, BackendProtocol::Http, headers::Own::default());
+        let mut headers = headers::all(config, BackendProtocol::Http, headers::Own::default())?;
         if grpc {
+            for (name, _) in &config.proxy_set_headers {
+                if name.as_str().len() > headers::LONGEST_OF_GRPC {
+                    let text = format!(
+                        "the header {} is not sent to gRPC endpoints: NGINX has no room for its name",
+                        name.as_str()
+                    );
+                    notes.push(note("proxy-set-headers", text));
+                }
+            }
             headers.extend(headers::all(
                 config,
                 BackendProtocol::Grpc,
                 headers::Own::default(),
-            ));
+            )?);
         }
         let is_used = |directive: &&Directive| grpc || !directive.0.name.starts_with("grpc_");
         Ok(Self {
@@ -125,11 +146,14 @@ impl<'a> HttpView<'a> {
             metrics: environment.metrics.is_some(),
             hooks_certificates: !context.hooks_certificates_by_server,
             certificates: tls::certificates(context)?,
-            settings: defaults::directives(context, &hashes)?,
+            settings: defaults::directives(context, &hashes, notes)?,
             temp_paths: defaults::temp_paths(&environment.nginx_dir)?,
             logs,
             tables,
             forwarded: ForwardedView::new(context)?,
+            modsecurity: ModSecurityView::new(context, sources, notes)?,
+            telemetry: telemetry::inherited(layout, context, notes)?,
+            geoip: geoip::databases(context, notes)?,
             generate_request_id: config.generate_request_id,
             no_upgrade: if config.upstream_keepalive_connections > 0 {
                 plain("")?
@@ -139,6 +163,13 @@ impl<'a> HttpView<'a> {
             hsts: config.hsts.then(|| tls::hsts(config)).transpose()?,
             has_headers_more: context.capabilities.has(Module::HeadersMore),
             clears_server: !config.server_tokens,
+            response_headers: config
+                .add_headers
+                .iter()
+                .map(|(name, value)| {
+                    cors::response_header(context, name.as_str(), &template(value.as_str())?)
+                })
+                .collect::<Result<_, _>>()?,
             inherited: context.inherited.iter().filter(is_used).collect(),
             headers,
             fastcgi: if uses(&[BackendProtocol::Fcgi]) {
@@ -165,11 +196,21 @@ impl<'a> HttpView<'a> {
             keepalive: keepalive(context),
             default_listen: listen::of_port(context, environment.ports.default_server),
             status_port: environment.ports.status,
+            unwatched: unwatched(layout, context),
             body_limit: dictionaries::body_limit(context),
             health_path: plain(&environment.health_path)?,
             has_status: context.capabilities.has(Module::StubStatus),
         })
     }
+}
+
+/// What keeps ModSecurity and tracing off a server that only the controller asks.
+fn unwatched(layout: &Layout, context: &Context<'_>) -> Vec<Directive> {
+    let modsecurity =
+        modsecurity::is_on(context).then(|| directive("modsecurity", [switch(false)]));
+    let is_traced = telemetry::is_wanted(layout) && telemetry::is_possible(context);
+    let telemetry = is_traced.then(|| directive("opentelemetry", [switch(false)]));
+    modsecurity.into_iter().chain(telemetry).collect()
 }
 
 /// A map from texts of the ConfigMap to one of two values.

@@ -25,7 +25,7 @@ use super::{
     extras::Extras,
     fastcgi, headers, mirror, modsecurity, proxy,
     routing::{active_rewrite, matcher, pass, protocol, to_https},
-    sets_headers, snippet_names, upstream_tls,
+    sets_headers, snippet_names, telemetry, upstream_tls,
 };
 
 /// A location of a server.
@@ -253,6 +253,8 @@ impl LocationView {
             .filter(|relative| *relative != context.config.relative_redirects);
         self.settings
             .extend(relative.map(|relative| directive("absolute_redirect", [switch(!relative)])));
+        self.settings
+            .extend(telemetry::of_location(&settings.tracing, context)?);
         if settings.http2_push_preload && context.capabilities.has_http2_push() {
             self.settings
                 .push(directive("http2_push_preload", [switch(true)]));
@@ -325,7 +327,7 @@ impl LocationView {
             further,
         };
         self.settings
-            .extend(headers::all(config, protocol(location), own));
+            .extend(headers::all(config, protocol(location), own)?);
         Ok(())
     }
 

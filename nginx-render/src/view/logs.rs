@@ -5,27 +5,28 @@ use ingress_model::{
     value::{Literal, Template},
 };
 
-use crate::{
-    environment::Environment,
-    value::{Printed, Unprintable, argument, arguments, constant, literal, template, word},
-};
+use crate::value::{Printed, Unprintable, argument, arguments, constant, literal, template, word};
 
-use super::directive::{Directive, directive};
+use super::{
+    Context,
+    directive::{Directive, directive},
+};
 
 /// Logs of the main, http and stream blocks.
 pub(crate) struct Logs {
-    pub(crate) error_log: Directive,
+    /// Where the controller reads what NGINX says of itself, whatever the ConfigMap says.
+    pub(crate) main_error_log: Directive,
+    pub(crate) http_error_log: Directive,
     pub(crate) http_format: Directive,
     pub(crate) http_access_log: Directive,
+    pub(crate) stream_error_log: Directive,
     pub(crate) stream_format: Directive,
     pub(crate) stream_access_log: Directive,
 }
 
 impl Logs {
-    pub(crate) fn new(
-        config: &RenderConfig,
-        environment: &Environment,
-    ) -> Result<Self, Unprintable> {
+    pub(crate) fn new(context: &Context<'_>) -> Result<Self, Unprintable> {
+        let (config, environment) = (context.config, context.environment);
         let syslog = config.syslog_host.as_ref().filter(|_| config.enable_syslog);
         let syslog =
             syslog.map(|host| format!("syslog:server={}:{}", host.as_str(), config.syslog_port));
@@ -33,16 +34,17 @@ impl Logs {
             Some(path) => argument_or_literal(path.as_str()),
             None => argument_or_literal(default),
         };
-        let error_path = match (&syslog, &config.error_log_path) {
-            (Some(syslog), _) => argument(syslog)?,
-            (None, Some(path)) => argument(path.as_str())?,
-            (None, None) => argument(&environment.error_log)?,
+        let error_log = |path: &str| -> Result<Directive, Unprintable> {
+            let level = argument(config.error_log_level.as_str())?;
+            Ok(directive("error_log", [argument(path)?, level]))
         };
+        let error_path = config.error_log_path.as_ref();
+        let error_path = error_path.map_or(&*environment.error_log, Literal::as_str);
         let condition =
             (!config.skip_access_log_urls.is_empty()).then(|| constant("if=$loggable".into()));
-        let http_access_log = match syslog {
+        let http_access_log = match &syslog {
             _ if config.disable_access_log => off(),
-            Some(syslog) => access_log([argument(&syslog)?, word("upstreaminfo")], None, condition),
+            Some(syslog) => access_log([argument(syslog)?, word("upstreaminfo")], None, condition),
             None => access_log(
                 [
                     file(&config.access_log_path, &environment.access_log)?,
@@ -65,10 +67,9 @@ impl Logs {
             )
         };
         Ok(Self {
-            error_log: directive(
-                "error_log",
-                [error_path, argument(config.error_log_level.as_str())?],
-            ),
+            main_error_log: error_log(&environment.error_log)?,
+            http_error_log: error_log(syslog.as_deref().unwrap_or(error_path))?,
+            stream_error_log: error_log(error_path)?,
             http_format: format("upstreaminfo", config, &config.log_format_upstream)?,
             http_access_log,
             stream_format: format("log_stream", config, &config.log_format_stream)?,

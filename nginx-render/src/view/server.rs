@@ -6,7 +6,10 @@ use std::{
 };
 
 use askama::Template as _;
-use ingress_model::{Location, Server, layout::Modifier};
+use ingress_model::{
+    Location, Server,
+    layout::{BackendProtocol, Modifier},
+};
 
 use crate::{
     capabilities::Module,
@@ -23,8 +26,9 @@ use super::{
     internal::InternalView,
     listen,
     location::{LocationView, ServerFacts},
-    routing::to_https,
-    sets_headers, snippet_names,
+    modsecurity,
+    routing::{protocol, to_https},
+    sets_headers, snippet_names, upstream_tls,
 };
 
 /// The text of one server, with everything that has to go with it.
@@ -122,11 +126,17 @@ impl Builder<'_> {
         let mut settings = self.settings();
         if client_auth.is_some() && !headers_are_lost {
             let auth = server.client_auth.as_ref();
-            settings.extend(
-                auth.map(|auth| client_auth::headers(server, &auth.value, context))
-                    .into_iter()
-                    .flatten(),
-            );
+            let headers = auth.map(|auth| client_auth::headers(server, &auth.value, context));
+            match headers.transpose() {
+                Ok(headers) => settings.extend(headers.into_iter().flatten()),
+                Err(error) => {
+                    let source = Arc::new(Source {
+                        what: "proxy-set-headers",
+                        ..self.source()
+                    });
+                    self.note(source, format!("left out since {error}"));
+                }
+            }
         }
         let app_root = if denied { None } else { self.app_root() };
         let snippet = own_snippet.map(|owned| {
@@ -212,7 +222,40 @@ impl Builder<'_> {
         let prefer = server.ssl_prefer_server_ciphers;
         settings
             .extend(prefer.map(|prefer| directive("ssl_prefer_server_ciphers", [switch(prefer)])));
+        settings.extend(self.upstream_tls());
         settings
+    }
+
+    /// TLS to endpoints, for locations that say nothing else.
+    fn upstream_tls(&mut self) -> Vec<Directive> {
+        let Some(tls) = &self.server.upstream_tls else {
+            return Vec::new();
+        };
+        let source = Arc::new(Source {
+            ingress: Some(tls.ingress.clone()),
+            what: "proxy-ssl-secret",
+            ..self.source()
+        });
+        let mut directives = Vec::new();
+        for of in [BackendProtocol::Https, BackendProtocol::Grpcs] {
+            let mut locations = self.server.locations.iter();
+            if !locations.any(|location| protocol(location) == of) {
+                continue;
+            }
+            match upstream_tls::directives(&tls.value, of, self.context) {
+                Ok((own, files)) => {
+                    directives.extend(own);
+                    for (path, file) in files {
+                        self.extras.add_file(path, file, &source);
+                    }
+                }
+                Err(error) => {
+                    let text = format!("not said for the whole host since {error}");
+                    self.note(Arc::clone(&source), text);
+                }
+            }
+        }
+        directives
     }
 
     /// What is asked of clients, and whether all of them are refused since it cannot be asked.
@@ -305,6 +348,12 @@ impl Builder<'_> {
         std::mem::take(&mut self.extras.internal)
             .into_values()
             .chain(errors)
+            .map(|mut internal| {
+                let off = modsecurity::is_on(self.context)
+                    .then(|| directive("modsecurity", [switch(false)]));
+                internal.settings.extend(off);
+                internal
+            })
             .collect()
     }
 

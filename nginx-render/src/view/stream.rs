@@ -19,6 +19,7 @@ use super::{
     directive::{Directive, directive},
     listen,
     logs::Logs,
+    note,
 };
 
 /// The directory of the files with endpoints, below NGINX's.
@@ -68,17 +69,15 @@ impl<'a> StreamView<'a> {
         let has_snippets = !layout.stream_snippets.is_empty() || config.stream_snippet.is_some();
         if !context.capabilities.has(Module::Stream) {
             if has_services || has_snippets {
-                notes.push(note(
-                    "NGINX has no stream module: TCP and UDP services are not served",
-                ));
+                let text = "NGINX has no stream module: TCP and UDP services are not served";
+                notes.push(note("stream", text.into()));
             }
             return Ok(None);
         }
         let can_serve = context.capabilities.has(Module::StreamJs);
         if has_services && !can_serve {
-            notes.push(note(
-                "NGINX has no njs for stream: TCP and UDP services are not served",
-            ));
+            let text = "NGINX has no njs for stream: TCP and UDP services are not served";
+            notes.push(note("stream", text.into()));
         }
         let servers = || {
             let tcp = layout
@@ -94,7 +93,7 @@ impl<'a> StreamView<'a> {
         Ok(Some(Self {
             logs,
             resolver: defaults::resolver(context),
-            settings: settings(context),
+            settings: settings(layout, context),
             script: servers()
                 .next()
                 .map(|_| plain(&format!("{}/{SCRIPT}", context.environment.nginx_dir)))
@@ -141,7 +140,7 @@ impl StreamServerView {
 }
 
 /// What all servers of the block have.
-fn settings(context: &Context<'_>) -> Vec<Directive> {
+fn settings(layout: &Layout, context: &Context<'_>) -> Vec<Directive> {
     let config = context.config;
     let mut settings = vec![
         directive("proxy_timeout", [word(config.proxy_stream_timeout)]),
@@ -158,11 +157,22 @@ fn settings(context: &Context<'_>) -> Vec<Directive> {
             [word(config.proxy_stream_next_upstream_tries)],
         ),
     ];
+    settings.extend(read_header(layout).then(|| {
+        directive(
+            "proxy_protocol_timeout",
+            [word(config.proxy_protocol_header_timeout)],
+        )
+    }));
     if config.enable_real_ip && context.capabilities.has(Module::StreamRealIp) {
         let trusted = config.proxy_real_ip_cidr.iter();
         settings.extend(trusted.map(|network| directive("set_real_ip_from", [word(network)])));
     }
     settings
+}
+
+/// Whether any clients send a PROXY header.
+fn read_header(layout: &Layout) -> bool {
+    layout.tcp.values().any(|server| server.proxy_protocol_in)
 }
 
 fn snippets(
@@ -185,17 +195,4 @@ fn snippets(
         .collect();
     snippets.extend(SnippetView::of_config(of_config, "stream-snippet", sources));
     snippets
-}
-
-fn note(text: &str) -> Note {
-    let source = Source {
-        host: None,
-        path: None,
-        ingress: None,
-        what: "stream",
-    };
-    Note {
-        source: Arc::new(source),
-        text: text.into(),
-    }
 }

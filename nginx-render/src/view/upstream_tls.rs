@@ -92,7 +92,7 @@ pub(crate) fn directives(
             tls.secret.name()
         );
         let path = RelativePath::new(&path).ok_or(Unprintable::FileName)?;
-        let file = FileContent::private(pem.reveal().into());
+        let file = FileContent::private(pem.reveal());
         let absolute = keep((path, file))?;
         directives.push(directive(names.key, [crate::value::copy(&absolute)]));
         directives.push(directive(names.certificate, [absolute]));

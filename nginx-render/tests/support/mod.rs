@@ -39,6 +39,7 @@ pub(crate) fn server(name: &str, locations: impl IntoIterator<Item = Location>) 
         client_auth: None,
         ssl_ciphers: None,
         ssl_prefer_server_ciphers: None,
+        upstream_tls: None,
         snippet: None,
         locations: locations.into_iter().collect(),
     }
@@ -201,7 +202,7 @@ pub(crate) fn write(rendered: &Rendered, directory: &Path) -> std::path::PathBuf
     for (path, file) in &rendered.files {
         let path = directory.join(path.as_str());
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, &file.text).unwrap();
+        std::fs::write(path, &file.bytes).unwrap();
     }
     let main = directory.join("nginx.conf");
     std::fs::write(&main, &rendered.main).unwrap();

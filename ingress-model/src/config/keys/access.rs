@@ -1,6 +1,6 @@
 //! Keys of what is allowed.
 
-use crate::{annotation::Status, value::Literal};
+use crate::value::Literal;
 
 use super::{
     Context, KEY, KeyInfo,
@@ -66,7 +66,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "block-cidrs",
         value: "list of addresses and networks",
         default: "none",
-        status: Status::NotYet,
         example: "198.51.100.0/24",
         bad: Some("everybody"),
         doc: "Clients that get 403.",
@@ -78,7 +77,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         value: "list of names or `~` patterns",
         default: "none",
         context: Context::Server,
-        status: Status::NotYet,
         example: "~*bot",
         doc: "`User-Agent` headers that get 403.",
         action: render_list!(block_user_agents, Literal::parse),
@@ -89,7 +87,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         value: "list of names or `~` patterns",
         default: "none",
         context: Context::Server,
-        status: Status::NotYet,
         example: "~*spam",
         doc: "`Referer` headers that get 403.",
         action: render_list!(block_referers, Literal::parse),
@@ -100,43 +97,43 @@ pub(super) const KEYS: &[KeyInfo] = &[
         value: "list of addresses and networks",
         default: "none",
         context: Context::Location,
-        status: Status::NotYet,
         example: "10.0.0.0/8",
         bad: Some("everybody"),
         doc: "Fall-back of the annotation.",
         action: policy_list!(allowlist_source_range, network),
+        ..KEY
     },
     KeyInfo {
         name: "denylist-source-range",
         value: "list of addresses and networks",
         default: "none",
         context: Context::Location,
-        status: Status::NotYet,
         example: "198.51.100.0/24",
         bad: Some("everybody"),
         doc: "Fall-back of the annotation.",
         action: policy_list!(denylist_source_range, network),
+        ..KEY
     },
     KeyInfo {
         name: "nginx-status-ipv4-whitelist",
         value: "list of addresses and networks",
         default: "127.0.0.1",
         context: Context::Location,
-        status: Status::NotYet,
         example: "10.0.0.0/8",
         bad: Some("everybody"),
         doc: "Who may see `/nginx_status` of the catch-all server.",
         action: render_list!(nginx_status_ipv4_whitelist, network),
+        ..KEY
     },
     KeyInfo {
         name: "nginx-status-ipv6-whitelist",
         value: "list of addresses and networks",
         default: "::1",
         context: Context::Location,
-        status: Status::NotYet,
         example: "2001:db8::/32",
         bad: Some("everybody"),
         doc: "The same over IPv6.",
         action: render_list!(nginx_status_ipv6_whitelist, network),
+        ..KEY
     },
 ];

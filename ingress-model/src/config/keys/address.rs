@@ -1,7 +1,5 @@
 //! Keys of who the client is.
 
-use crate::annotation::Status;
-
 use super::{
     Context, KEY, KeyInfo,
     read::{boolean, header_name, network},
@@ -52,7 +50,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "forwarded-for-proxy-protocol-header",
         value: "header name",
         default: "X-Forwarded-For-Proxy-Protocol",
-        status: Status::NotYet,
         example: "X-Pp-For",
         bad: Some("a b"),
         doc: "Header that carries the address when both the PROXY protocol and forwarded headers are in use.",
@@ -64,11 +61,11 @@ pub(super) const KEYS: &[KeyInfo] = &[
         value: "header name",
         default: "X-Forwarded-Host",
         context: Context::Location,
-        status: Status::NotYet,
         example: "X-Host",
         bad: Some("a b"),
         doc: "Header whose value endpoints see as `X-Original-Forwarded-Host`.",
         action: render!(forwarded_host_header, header_name),
+        ..KEY
     },
     KeyInfo {
         name: "proxy-real-ip-cidr",

@@ -1,6 +1,6 @@
 //! Keys of the client's side of requests.
 
-use crate::{annotation::Status, value::Size};
+use crate::value::Size;
 
 use super::{
     Context, KEY, KeyInfo,
@@ -105,7 +105,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "http2-max-field-size",
         value: "size",
         default: "none",
-        status: Status::NotYet,
         example: "4k",
         bad: Some("2x"),
         doc: "Largest header of an HTTP/2 request, for NGINX before 1.19.7.",
@@ -116,7 +115,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "http2-max-header-size",
         value: "size",
         default: "none",
-        status: Status::NotYet,
         example: "16k",
         bad: Some("2x"),
         doc: "Largest head of an HTTP/2 request, for NGINX before 1.19.7.",
@@ -127,7 +125,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "http2-max-requests",
         value: "whole number",
         default: "0",
-        status: Status::NotYet,
         example: "1000",
         bad: Some("many"),
         doc: "How many requests an HTTP/2 connection serves, for NGINX before 1.19.7.",
@@ -169,28 +166,27 @@ pub(super) const KEYS: &[KeyInfo] = &[
         value: "kilobytes a second",
         default: "0",
         context: Context::Location,
-        status: Status::NotYet,
         example: "100",
         bad: Some("fast"),
         doc: "Fall-back of the annotation.",
         action: render!(limit_rate, |text| number(text, 0, 4_000_000)),
+        ..KEY
     },
     KeyInfo {
         name: "limit-rate-after",
         value: "kilobytes",
         default: "0",
         context: Context::Location,
-        status: Status::NotYet,
         example: "1000",
         bad: Some("soon"),
         doc: "Fall-back of the annotation.",
         action: render!(limit_rate_after, |text| number(text, 0, 4_000_000)),
+        ..KEY
     },
     KeyInfo {
         name: "limit-req-status-code",
         value: "status from 400 to 599",
         default: "503",
-        status: Status::NotYet,
         example: "429",
         bad: Some("200"),
         doc: "Answer to requests over a limit.",
@@ -201,7 +197,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "limit-conn-status-code",
         value: "status from 400 to 599",
         default: "503",
-        status: Status::NotYet,
         example: "429",
         bad: Some("200"),
         doc: "Answer to connections over a limit.",
@@ -212,7 +207,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "limit-conn-zone-variable",
         value: "variable",
         default: "$binary_remote_addr",
-        status: Status::NotYet,
         example: "$http_x_client",
         bad: Some("client;"),
         doc: "What tells clients apart for limits.",

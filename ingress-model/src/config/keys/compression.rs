@@ -1,6 +1,6 @@
 //! Keys of compression.
 
-use crate::{annotation::Status, value::Literal};
+use crate::value::Literal;
 
 use super::{
     KEY, KeyInfo,
@@ -12,7 +12,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "use-gzip",
         value: "boolean",
         default: "false",
-        status: Status::NotYet,
         example: "true",
         bad: Some("sure"),
         doc: "Whether responses are compressed with gzip.",
@@ -23,7 +22,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "gzip-level",
         value: "whole number from 1 to 9",
         default: "1",
-        status: Status::NotYet,
         example: "5",
         bad: Some("10"),
         doc: "How hard gzip tries.",
@@ -34,7 +32,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "gzip-min-length",
         value: "bytes",
         default: "256",
-        status: Status::NotYet,
         example: "1000",
         bad: Some("small"),
         doc: "Shortest response that is compressed.",
@@ -45,7 +42,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "gzip-types",
         value: "list of media types, separated by spaces, or `*`",
         default: "common text types",
-        status: Status::NotYet,
         example: "text/css application/json",
         bad: Some("text/css;"),
         doc: "Media types that are compressed, besides text/html.",
@@ -56,7 +52,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "gzip-disable",
         value: "regular expression",
         default: "none",
-        status: Status::NotYet,
         example: "msie6",
         doc: "`User-Agent` headers that get no gzip.",
         action: render!(gzip_disable, |text| optional(text, Literal::parse)),
@@ -66,7 +61,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "enable-brotli",
         value: "boolean",
         default: "false",
-        status: Status::NotYet,
         example: "true",
         bad: Some("sure"),
         doc: "Whether responses are compressed with Brotli, where NGINX can.",
@@ -77,7 +71,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "brotli-level",
         value: "whole number from 0 to 11",
         default: "4",
-        status: Status::NotYet,
         example: "6",
         bad: Some("12"),
         doc: "How hard Brotli tries.",
@@ -88,7 +81,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "brotli-min-length",
         value: "bytes",
         default: "20",
-        status: Status::NotYet,
         example: "1000",
         bad: Some("small"),
         doc: "Shortest response that is compressed.",
@@ -99,7 +91,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "brotli-types",
         value: "list of media types, separated by spaces, or `*`",
         default: "common text types",
-        status: Status::NotYet,
         example: "text/css application/json",
         bad: Some("text/css;"),
         doc: "Media types that are compressed, besides text/html.",

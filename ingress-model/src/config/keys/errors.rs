@@ -1,7 +1,5 @@
 //! Keys of error pages.
 
-use crate::annotation::Status;
-
 use super::{
     Action, KEY, KeyInfo,
     read::{boolean, status},
@@ -12,7 +10,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "custom-http-errors",
         value: "list of statuses from 300 to 599",
         default: "none",
-        status: Status::NotYet,
         example: "404,503",
         bad: Some("200"),
         doc: "Statuses whose response the default backend gives; fall-back of the annotation.",
@@ -32,7 +29,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "disable-proxy-intercept-errors",
         value: "boolean",
         default: "false",
-        status: Status::NotYet,
         example: "true",
         bad: Some("sure"),
         doc: "Whether error responses of endpoints are left as they are.",

@@ -1,10 +1,8 @@
 //! Keys of headers.
 
-use crate::annotation::Status;
-
 use super::{
     Context, KEY, KeyInfo,
-    read::{boolean, header_name, media_type, object_name, optional},
+    read::{boolean, header_name, media_type},
 };
 
 pub(super) const KEYS: &[KeyInfo] = &[
@@ -12,11 +10,10 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "add-headers",
         value: "`namespace/name`",
         default: "none",
-        status: Status::NotYet,
         example: "ingress/headers",
         bad: Some("headers"),
         doc: "ConfigMap with headers for every response.",
-        action: render!(add_headers, |text| optional(text, object_name)),
+        action: reference!(add_headers),
         ..KEY
     },
     KeyInfo {
@@ -24,17 +21,16 @@ pub(super) const KEYS: &[KeyInfo] = &[
         value: "`namespace/name`",
         default: "none",
         context: Context::Location,
-        status: Status::NotYet,
         example: "ingress/headers",
         bad: Some("headers"),
         doc: "ConfigMap with headers for every request to endpoints.",
-        action: render!(proxy_set_headers, |text| optional(text, object_name)),
+        action: reference!(proxy_set_headers),
+        ..KEY
     },
     KeyInfo {
         name: "hide-headers",
         value: "list of header names",
         default: "none",
-        status: Status::NotYet,
         example: "X-Powered-By",
         bad: Some("a b"),
         doc: "Headers of endpoints that clients do not see.",
@@ -45,7 +41,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "allow-backend-server-header",
         value: "boolean",
         default: "false",
-        status: Status::NotYet,
         example: "true",
         bad: Some("sure"),
         doc: "Whether the `Server` header of endpoints is passed on; needs `server-tokens`.",
@@ -57,28 +52,27 @@ pub(super) const KEYS: &[KeyInfo] = &[
         value: "boolean",
         default: "false",
         context: Context::Location,
-        status: Status::NotYet,
         example: "true",
         bad: Some("sure"),
         doc: "Whether endpoints get `X-Original-URI`.",
         action: render!(proxy_add_original_uri_header, boolean),
+        ..KEY
     },
     KeyInfo {
         name: "global-allowed-response-headers",
         value: "list of header names",
         default: "none",
         context: Context::Controller,
-        status: Status::NotYet,
         example: "X-Team",
         bad: Some("a b"),
         doc: "Headers that the annotation `custom-headers` may set.",
         action: policy_list!(allowed_response_headers, header_name),
+        ..KEY
     },
     KeyInfo {
         name: "default-type",
         value: "media type",
         default: "text/html",
-        status: Status::NotYet,
         example: "text/plain",
         bad: Some("a b"),
         doc: "Media type of files that NGINX knows no other for.",

@@ -2,8 +2,6 @@
 
 use std::net::IpAddr;
 
-use crate::annotation::Status;
-
 use super::{
     Action, Context, KEY, KeyInfo,
     read::{add_address, address, boolean},
@@ -75,7 +73,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "disable-ipv6-dns",
         value: "boolean",
         default: "true where IPv6 does not work",
-        status: Status::NotYet,
         example: "true",
         bad: Some("sure"),
         doc: "Whether names are resolved to IPv4 addresses only.",

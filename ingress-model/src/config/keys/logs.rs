@@ -1,6 +1,6 @@
 //! Keys of logs.
 
-use crate::{annotation::Status, value::Literal};
+use crate::value::Literal;
 
 use super::{
     Action, Context, KEY, KeyInfo,
@@ -40,7 +40,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         value: "path, or `syslog:` and its parameters",
         default: "as `access-log-path`",
         context: Context::Stream,
-        status: Status::NotYet,
         example: "/tmp/stream.log",
         doc: "Where TCP and UDP connections are logged.",
         action: render!(stream_access_log_path, |text| optional(
@@ -53,7 +52,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "access-log-params",
         value: "words for `access_log`",
         default: "none",
-        status: Status::NotYet,
         example: "buffer=16k flush=1m",
         bad: Some("gzip=9;x"),
         doc: "Further parameters of the access log: `buffer=`, `flush=` and `gzip`.",
@@ -97,7 +95,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         value: "boolean",
         default: "false",
         context: Context::Stream,
-        status: Status::NotYet,
         example: "true",
         bad: Some("sure"),
         doc: "Whether TCP and UDP connections are not logged.",
@@ -108,6 +105,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
             },
             differs: |_, _| false,
         }),
+        ..KEY
     },
     KeyInfo {
         name: "enable-access-log-for-default-backend",
@@ -124,7 +122,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "skip-access-log-urls",
         value: "list of paths or `~` patterns",
         default: "none",
-        status: Status::NotYet,
         example: "/health,~^/ping",
         doc: "Requests that are not logged.",
         action: render_list!(skip_access_log_urls, Literal::parse),
@@ -163,7 +160,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         value: "text and variables",
         default: "as ingress-nginx",
         context: Context::Stream,
-        status: Status::NotYet,
         example: "$remote_addr $status",
         doc: "A line of the log of TCP and UDP connections.",
         action: render!(log_format_stream, log_format),
@@ -173,7 +169,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "log-format-escape-json",
         value: "boolean",
         default: "false",
-        status: Status::NotYet,
         example: "true",
         bad: Some("sure"),
         doc: "Whether variables in the log are escaped for JSON.",
@@ -184,7 +179,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "log-format-escape-none",
         value: "boolean",
         default: "false",
-        status: Status::NotYet,
         example: "true",
         bad: Some("sure"),
         doc: "Whether variables in the log are not escaped; wins over JSON.",
@@ -195,7 +189,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "enable-syslog",
         value: "boolean",
         default: "false",
-        status: Status::NotYet,
         example: "true",
         bad: Some("sure"),
         doc: "Whether logs go to a syslog server.",
@@ -206,7 +199,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "syslog-host",
         value: "host name or address",
         default: "none",
-        status: Status::NotYet,
         example: "logs.test",
         bad: Some("a b"),
         doc: "That server.",
@@ -217,7 +209,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "syslog-port",
         value: "port",
         default: "514",
-        status: Status::NotYet,
         example: "1514",
         bad: Some("70000"),
         doc: "Its port.",

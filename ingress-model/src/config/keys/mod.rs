@@ -150,6 +150,20 @@ macro_rules! policy {
     };
 }
 
+/// A key that names an object whose content goes into a field of [`RenderConfig`] of the same name.
+macro_rules! reference {
+    ($field:ident) => {
+        Some($crate::config::keys::Action {
+            set: |draft, text| {
+                draft.policy.references.$field =
+                    $crate::config::keys::read::optional(text, $crate::scalar::object_name)?;
+                Ok(())
+            },
+            differs: |one, other| one.$field != other.$field,
+        })
+    };
+}
+
 /// A key that is one part of the ConfigMap's external authentication.
 macro_rules! auth {
     ($field:ident, $read:expr) => {

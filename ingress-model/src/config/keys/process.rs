@@ -1,7 +1,5 @@
 //! Keys of the process: workers, files, connections.
 
-use crate::annotation::Status;
-
 use super::{
     Context, KEY, KeyInfo,
     read::{boolean, cpu_masks, network, number, some_unless_0, time, workers},
@@ -24,11 +22,11 @@ pub(super) const KEYS: &[KeyInfo] = &[
         value: "`auto`, or masks of 0 and 1",
         default: "none",
         context: Context::Main,
-        status: Status::NotYet,
         example: "auto",
         bad: Some("all;"),
         doc: "Which CPUs the workers are bound to.",
         action: render!(worker_cpu_affinity, cpu_masks),
+        ..KEY
     },
     KeyInfo {
         name: "worker-shutdown-timeout",
@@ -80,21 +78,21 @@ pub(super) const KEYS: &[KeyInfo] = &[
         value: "list of addresses and networks",
         default: "none",
         context: Context::Events,
-        status: Status::NotYet,
         example: "192.0.2.1,10.0.0.0/8",
         bad: Some("everybody"),
         doc: "Clients whose connections are logged at the level debug.",
         action: render_list!(debug_connections, network),
+        ..KEY
     },
     KeyInfo {
         name: "enable-serial-reloads",
         value: "boolean",
         default: "false",
         context: Context::Controller,
-        status: Status::NotYet,
         example: "true",
         bad: Some("sure"),
         doc: "Whether a reload waits until the workers of the one before have ended.",
-        action: policy!(enable_serial_reloads, boolean),
+        action: render!(enable_serial_reloads, boolean),
+        ..KEY
     },
 ];

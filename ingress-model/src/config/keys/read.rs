@@ -16,7 +16,7 @@ use crate::{
 
 pub(super) use crate::{
     annotation::proxy::buffer_size as buffer,
-    scalar::{header_name, network, object_name, switch, time},
+    scalar::{header_name, network, switch, time},
 };
 
 /// A boolean; an empty text is false.
@@ -305,7 +305,51 @@ pub(super) fn ratio(text: &str) -> Result<Literal, ValueError> {
     Err(ValueError::Rule("it is not a decimal fraction from 0 to 1"))
 }
 
-/// `name: size`; a size without unit is in megabytes, as ingress-nginx has it.
+/// A duration as Go reads it (`1m30s`, `500ms`), in whole seconds from 1 on, rounded up; a number alone is in seconds.
+pub(super) fn duration(text: &str) -> Result<Seconds, ValueError> {
+    let fault = || ValueError::Time(ValueError::excerpt(text));
+    let mut nanoseconds: u128 = 0;
+    let mut rest = text;
+    if rest.is_empty() {
+        return Err(ValueError::Empty);
+    }
+    while !rest.is_empty() {
+        let is_number = |c: char| c.is_ascii_digit() || c == '.';
+        let number = rest.find(|c| !is_number(c)).unwrap_or(rest.len());
+        let (number, tail) = rest.split_at_checked(number).ok_or_else(fault)?;
+        let unit = tail.find(is_number).unwrap_or(tail.len());
+        let (unit, tail) = tail.split_at_checked(unit).ok_or_else(fault)?;
+        let unit: u128 = match unit {
+            "ns" => 1,
+            "us" | "µs" => 1_000,
+            "ms" => 1_000_000,
+            "s" => 1_000_000_000,
+            "m" => 60_000_000_000,
+            "h" => 3_600_000_000_000,
+            "" if rest == text => 1_000_000_000,
+            _ => return Err(fault()),
+        };
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+        let part = |digits: &str| match digits {
+            "" => Some(0),
+            digits => digits.parse::<u64>().ok(),
+        };
+        let scale = u32::try_from(fraction.len())
+            .ok()
+            .and_then(|digits| 10_u128.checked_pow(digits));
+        let (Some(whole), Some(fraction), Some(scale)) = (part(whole), part(fraction), scale)
+        else {
+            return Err(fault());
+        };
+        nanoseconds += u128::from(whole) * unit + u128::from(fraction) * unit / scale;
+        rest = tail;
+    }
+    let seconds = nanoseconds.div_ceil(1_000_000_000);
+    let seconds = i64::try_from(seconds).ok().ok_or_else(fault)?;
+    scalar::within(seconds, 1, scalar::LONGEST).map(Seconds)
+}
+
+/// `name: size`; a size without unit is in megabytes, as ingress-nginx has it. Printed in its units as well.
 pub(super) fn shared_dict(item: &str) -> Result<(String, Size), ValueError> {
     const NAME: Grammar = Grammar::new("_", "letters, digits and _");
     let (name, size) = item
@@ -321,11 +365,20 @@ pub(super) fn shared_dict(item: &str) -> Result<(String, Size), ValueError> {
     } else {
         buffer_size(size)?
     };
-    match size.bytes() {
-        8_192..=LARGEST_DICT => Ok((name.to_owned(), size)),
-        _ => Err(ValueError::Rule("a size is not between 8k and 200m")),
+    let bytes = size.bytes();
+    if !(SMALLEST_DICT..=LARGEST_DICT).contains(&bytes) {
+        return Err(ValueError::Rule("a size is not between 8k and 200m"));
     }
+    let size = match (bytes % (1 << 20), bytes % (1 << 10)) {
+        (0, _) => Size::parse(&format!("{}M", bytes >> 20))?,
+        (_, 0) => Size::parse(&format!("{}K", bytes >> 10))?,
+        _ => size,
+    };
+    Ok((name.to_owned(), size))
 }
+
+/// The smallest shared dictionary that NGINX's Lua module takes, in bytes: 8 KiB.
+const SMALLEST_DICT: u64 = 8 << 10;
 
 /// The largest shared dictionary, in bytes: 200 MiB.
 const LARGEST_DICT: u64 = 200 << 20;
@@ -348,11 +401,37 @@ mod tests {
             let (name, size) = shared_dict(text).ok()?;
             Some(format!("{name}={size}"))
         };
-        assert_eq!(read("a: 30").unwrap(), "a=30m");
-        assert_eq!(read("b:512k").unwrap(), "b=512k");
-        assert_eq!(read("c : 2M").unwrap(), "c=2m");
+        assert_eq!(read("a: 30").unwrap(), "a=30M");
+        assert_eq!(read("b:512k").unwrap(), "b=512K");
+        assert_eq!(read("c : 2M").unwrap(), "c=2M");
+        assert_eq!(read("d: 2048k").unwrap(), "d=2M");
         for bad in ["", "a", "a: x", "a;b: 1", "a: 201", "a: 1k", ": 1", "a: 1g"] {
             assert_eq!(read(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn durations_are_those_of_go() {
+        for (text, want) in [
+            ("5s", Some(5)),
+            ("10", Some(10)),
+            ("500ms", Some(1)),
+            ("1.5s", Some(2)),
+            ("1m30s", Some(90)),
+            ("1h0.5m", Some(3_630)),
+            (".5m", Some(30)),
+            ("", None),
+            ("0s", None),
+            ("s", None),
+            ("1", Some(1)),
+            ("1m30", None),
+            ("-1s", None),
+            ("1d", None),
+            ("1..5s", None),
+            ("99999999h", None),
+            ("5s;", None),
+        ] {
+            assert_eq!(duration(text).ok(), want.map(Seconds), "{text:?}");
         }
     }
 

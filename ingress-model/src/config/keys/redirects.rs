@@ -66,7 +66,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "relative-redirects",
         value: "boolean",
         default: "false",
-        status: Status::NotYet,
         example: "true",
         bad: Some("sure"),
         doc: "Whether redirects that NGINX makes leave scheme and host out.",

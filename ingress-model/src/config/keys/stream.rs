@@ -1,10 +1,8 @@
 //! Keys of TCP and UDP services.
 
-use crate::annotation::Status;
-
 use super::{
-    Context, KeyInfo,
-    read::{boolean, number, time},
+    Context, KEY, KeyInfo,
+    read::{boolean, duration, number, time},
 };
 
 pub(super) const KEYS: &[KeyInfo] = &[
@@ -13,67 +11,67 @@ pub(super) const KEYS: &[KeyInfo] = &[
         value: "time",
         default: "600s",
         context: Context::Stream,
-        status: Status::NotYet,
         example: "60s",
         bad: Some("soon"),
         doc: "How long a TCP or UDP session may be idle.",
         action: render!(proxy_stream_timeout, time),
+        ..KEY
     },
     KeyInfo {
         name: "proxy-stream-next-upstream",
         value: "boolean",
         default: "true",
         context: Context::Stream,
-        status: Status::NotYet,
         example: "false",
         bad: Some("sure"),
         doc: "Whether another endpoint is tried when one cannot be reached.",
         action: render!(proxy_stream_next_upstream, boolean),
+        ..KEY
     },
     KeyInfo {
         name: "proxy-stream-next-upstream-timeout",
         value: "time",
         default: "600s",
         context: Context::Stream,
-        status: Status::NotYet,
         example: "10s",
         bad: Some("soon"),
         doc: "How long others are tried; 0: no limit.",
         action: render!(proxy_stream_next_upstream_timeout, time),
+        ..KEY
     },
     KeyInfo {
         name: "proxy-stream-next-upstream-tries",
         value: "whole number",
         default: "3",
         context: Context::Stream,
-        status: Status::NotYet,
         example: "2",
         bad: Some("many"),
         doc: "How many are tried; 0: no limit.",
         action: render!(proxy_stream_next_upstream_tries, |text| number(
             text, 0, 1_000
         )),
+        ..KEY
     },
     KeyInfo {
         name: "proxy-stream-responses",
         value: "whole number",
         default: "1",
         context: Context::Stream,
-        status: Status::NotYet,
         example: "2",
         bad: Some("many"),
         doc: "How many datagrams answer one.",
         action: render!(proxy_stream_responses, |text| number(text, 0, 1_000_000)),
+        ..KEY
     },
     KeyInfo {
         name: "proxy-protocol-header-timeout",
         value: "time",
         default: "5s",
-        context: Context::Controller,
-        status: Status::NotYet,
+        context: Context::Stream,
         example: "10s",
-        doc: "Longest time for the PROXY header, where TLS is passed through.",
+        doc: "Longest time for the PROXY header of TCP services.",
         bad: Some("soon"),
-        action: policy!(proxy_protocol_header_timeout, time),
+        action: render!(proxy_protocol_header_timeout, duration),
+        ..KEY
     },
 ];

@@ -1,13 +1,10 @@
 //! Keys of TLS.
 
-use crate::{annotation::Status, value::Seconds};
+use crate::value::Seconds;
 
 use super::{
     Context, KEY, KeyInfo,
-    read::{
-        boolean, buffer, ciphers, curves, number, object_name, optional, ticket_key, time,
-        tls_versions,
-    },
+    read::{boolean, buffer, ciphers, curves, number, optional, ticket_key, time, tls_versions},
 };
 
 pub(super) const KEYS: &[KeyInfo] = &[
@@ -45,11 +42,10 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "ssl-dh-param",
         value: "`namespace/name`",
         default: "none",
-        status: Status::NotYet,
         example: "ingress/dh",
         bad: Some("dh"),
         doc: "Secret with Diffie-Hellman parameters (`dhparam.pem`).",
-        action: render!(ssl_dh_param, |text| optional(text, object_name)),
+        action: reference!(ssl_dh_param),
         ..KEY
     },
     KeyInfo {
@@ -96,7 +92,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "ssl-session-ticket-key",
         value: "base64 of 48 or 80 bytes",
         default: "none",
-        status: Status::NotYet,
         example: "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8gISIjJCUmJygpKissLS4v",
         doc: "Key of the tickets, to be shared by several controllers.",
         bad: Some("AAAA"),
@@ -138,7 +133,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "enable-ocsp",
         value: "boolean",
         default: "false",
-        status: Status::NotYet,
         example: "true",
         bad: Some("sure"),
         doc: "Whether the state of certificates is stapled.",

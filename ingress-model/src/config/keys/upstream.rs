@@ -268,7 +268,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "grpc-buffer-size-kb",
         value: "kilobytes",
         default: "0",
-        status: Status::NotYet,
         example: "8",
         bad: Some("many"),
         doc: "Buffer for responses of gRPC endpoints; 0: NGINX's own default.",
@@ -280,11 +279,11 @@ pub(super) const KEYS: &[KeyInfo] = &[
         value: "boolean",
         default: "false",
         context: Context::Server,
-        status: Status::NotYet,
         example: "true",
         bad: Some("sure"),
         doc: "Whether `proxy-ssl-*` annotations leave the server alone.",
         action: policy!(proxy_ssl_location_only, boolean),
+        ..KEY
     },
     KeyInfo {
         name: "load-balance",
