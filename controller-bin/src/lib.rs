@@ -45,6 +45,7 @@ pub mod manifests;
 pub mod metrics;
 pub mod nginx;
 pub mod observe;
+pub mod publish;
 pub mod quarantine;
 mod run;
 pub mod shutdown;

@@ -137,12 +137,14 @@ impl Loader {
             checksum: tested.rendered.checksum.to_string(),
         };
         let reasons = reasons(before.as_ref(), &files);
+        let recovered = recovered(before.as_ref(), &files);
         if before.is_some_and(|before| before.checksum == files.checksum) {
             debug!(
                 checksum = files.checksum,
                 "the files are the same; nothing to load"
             );
             self.plane.set_loaded(Some(files));
+            self.tell_recovered(&recovered);
             self.plane.tell().await?;
             return Ok(());
         }
@@ -184,6 +186,7 @@ impl Loader {
             "loaded",
         );
         self.observer.loaded(&load);
+        self.tell_recovered(&recovered);
         // What only old servers used may go now.
         self.plane.tell().await?;
         self.configuration.tidy(&tested.rendered);
@@ -306,6 +309,13 @@ impl Loader {
         self.observer.isolated(name, reason);
         true
     }
+
+    fn tell_recovered(&self, ingresses: &[ObjectName]) {
+        for ingress in ingresses {
+            info!(%ingress, "nginx does not refuse this Ingress any more");
+            self.observer.recovered(ingress);
+        }
+    }
 }
 
 /// The Ingress whose part of the files a refusal is about: by the line that it names, or by another file.
@@ -329,6 +339,14 @@ fn owner(rendered: &Rendered, refusal: &Refusal) -> Option<ObjectName> {
 fn reasons(before: Option<&Files>, files: &Files) -> Vec<ReloadReason> {
     let layout = before.map(|before| &before.outcome.model.layout);
     plan(layout, &files.outcome.model.layout)
+}
+
+/// Ingresses that are not kept apart any more.
+fn recovered(before: Option<&Files>, files: &Files) -> Vec<ObjectName> {
+    let kept = before.iter().flat_map(|before| before.without.keys());
+    kept.filter(|name| !files.without.contains_key(*name))
+        .cloned()
+        .collect()
 }
 
 /// The first of some reasons, and how many more there are.

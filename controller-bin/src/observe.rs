@@ -31,9 +31,53 @@ pub trait Observer: fmt::Debug + Send + Sync + 'static {
     fn isolated(&self, ingress: &ObjectName, reason: &str) {
         let _ = (ingress, reason);
     }
+
+    /// NGINX takes what this Ingress makes of the configuration, after it did not; or the Ingress is gone.
+    fn recovered(&self, ingress: &ObjectName) {
+        let _ = ingress;
+    }
 }
 
 impl Observer for () {}
+
+/// Each is told, one after the other.
+impl Observer for Vec<Arc<dyn Observer>> {
+    fn merged(&self, outcome: &Arc<Outcome>, took: Duration) {
+        for each in self {
+            each.merged(outcome, took);
+        }
+    }
+
+    fn told(&self, applied: &Applied) {
+        for each in self {
+            each.told(applied);
+        }
+    }
+
+    fn loaded(&self, load: &Load) {
+        for each in self {
+            each.loaded(load);
+        }
+    }
+
+    fn load_failed(&self, error: &dyn Error) {
+        for each in self {
+            each.load_failed(error);
+        }
+    }
+
+    fn isolated(&self, ingress: &ObjectName, reason: &str) {
+        for each in self {
+            each.isolated(ingress, reason);
+        }
+    }
+
+    fn recovered(&self, ingress: &ObjectName) {
+        for each in self {
+            each.recovered(ingress);
+        }
+    }
+}
 
 /// Configuration files that came into force.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -36,6 +36,7 @@ use crate::{
         program::{self, ProgramError},
     },
     observe::{Load, Observer},
+    publish::Publisher,
     quarantine::Quarantine,
     shutdown::Signals,
     store::Store,
@@ -167,8 +168,9 @@ impl Args {
             client.clone(),
             self.ports.health_check_timeout(),
         );
-        let metrics = Arc::new(Metrics::new(&self, Arc::new(Readiness(health.clone())))?);
-        let observer: Arc<dyn Observer> = Arc::clone(&metrics) as _;
+        let (ending, ended) = signal::channel(false);
+        let publisher = self.publish(&source, &store, &ended);
+        let metrics = Arc::new(self.metrics(&health, publisher.as_ref())?);
 
         let (syncs, sync_queue) = sync_queue::channel(sync_queue::Settings {
             shutdown_within: Some(DRAIN),
@@ -187,11 +189,10 @@ impl Args {
             client: client.clone(),
             store: Arc::clone(&store),
             quarantine: Arc::clone(&quarantine),
-            observer: Arc::clone(&observer),
+            observer: Arc::clone(&metrics) as _,
             refused: None,
         };
         let options = self.rules_for(&source, certificate).await;
-        let (ending, ended) = signal::channel(false);
         let webhook = self.serve_webhook(&store, &options, ended).await?;
         let sync = Sync {
             store: Arc::clone(&store),
@@ -200,7 +201,7 @@ impl Args {
             plane: Arc::clone(&plane),
             quarantine,
             loads: loads.clone(),
-            observer,
+            observer: Arc::clone(&metrics) as _,
             last_good: LastGood::default(),
             said: Said::default(),
         };
@@ -238,7 +239,7 @@ impl Args {
             () = async { while queues.join_next().await.is_some() {} } => {}
             () = signals.hurry() => {}
         }
-        end_nginx(&plane, &mut signals).await;
+        finish(&plane, publisher, &mut signals).await;
         signals.grace(self.nginx.post_shutdown_grace_period()).await;
         info!("ended");
         Ok(code)
@@ -364,6 +365,30 @@ impl Args {
                 warn!(%error, "cannot tell which node the controller runs on; endpoints of all zones are used");
                 None
             }
+        }
+    }
+
+    /// What counts what happens, and passes it on to who acts on it.
+    fn metrics(
+        &self,
+        health: &Health,
+        publisher: Option<&Publisher>,
+    ) -> Result<Metrics, MetricsError> {
+        let mut observers: Vec<Arc<dyn Observer>> = vec![Arc::new(Readiness(health.clone()))];
+        observers.extend(publisher.map(Publisher::observer));
+        Metrics::new(self, Arc::new(observers))
+    }
+
+    /// Begins to tell the API server what the controller knows, if objects come from one.
+    fn publish(
+        &self,
+        source: &Source,
+        store: &Arc<Store>,
+        ended: &Receiver<bool>,
+    ) -> Option<Publisher> {
+        match source {
+            Source::Manifests { .. } => None,
+            Source::Cluster { client, .. } => Some(Publisher::start(self, client, store, ended)),
         }
     }
 
@@ -535,5 +560,15 @@ async fn end_nginx(plane: &DataPlane, signals: &mut Signals) {
     tokio::select! {
         () = process.quit(within) => {}
         () = signals.hurry() => process.quit(Duration::ZERO).await,
+    }
+}
+
+/// Ends NGINX, and waits until the API server is told what is left to be told.
+async fn finish(plane: &DataPlane, publisher: Option<Publisher>, signals: &mut Signals) {
+    end_nginx(plane, signals).await;
+    let Some(publisher) = publisher else { return };
+    tokio::select! {
+        () = publisher.finish() => {}
+        () = signals.hurry() => {}
     }
 }

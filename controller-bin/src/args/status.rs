@@ -45,7 +45,7 @@ pub struct StatusArgs {
     #[arg(long, value_name = "NAME", default_value = "ingress-controller-leader")]
     pub election_id: String,
 
-    /// How long the Lease holds without being renewed
+    /// Within half of this time, another replica writes after the one that wrote is gone
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = value::duration)]
     pub election_ttl: Duration,
 
@@ -61,7 +61,7 @@ pub struct StatusArgs {
 /// The least time between two looks at the status.
 const SHORTEST_UPDATE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How long the Lease holds unless a positive time is given.
+/// The same unless a positive time is given.
 const DEFAULT_ELECTION_TTL: Duration = Duration::from_secs(30);
 
 impl StatusArgs {
@@ -85,7 +85,7 @@ impl StatusArgs {
         asked.max(SHORTEST_UPDATE_INTERVAL)
     }
 
-    /// How long the Lease holds without being renewed.
+    /// The time that the times of the election are measured by.
     #[must_use]
     pub fn election_ttl(&self) -> Duration {
         if self.election_ttl.is_zero() {

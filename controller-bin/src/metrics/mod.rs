@@ -253,6 +253,10 @@ impl Observer for Metrics {
     fn isolated(&self, ingress: &ObjectName, reason: &str) {
         self.next.isolated(ingress, reason);
     }
+
+    fn recovered(&self, ingress: &ObjectName) {
+        self.next.recovered(ingress);
+    }
 }
 
 /// Everything registered, as Prometheus reads it.
