@@ -79,7 +79,7 @@ impl Explainer<'_> {
         let mut settings = Vec::new();
         for info in annotation::annotations() {
             let holder = match info.scope {
-                Scope::Server => self.holder(server, info.name),
+                Scope::Server => self.holder(server, info.name).or(own),
                 Scope::Location | Scope::Backend | Scope::Ingress => own,
             };
             let held;
@@ -132,7 +132,8 @@ impl Explainer<'_> {
         map.map(|map| read(map)).unwrap_or_default()
     }
 
-    /// The Ingress whose annotation holds for a server. All `auth-tls-*` belong to who has `auth-tls-secret`.
+    /// The Ingress whose annotation holds for a server, where one has to. All `auth-tls-*` belong to who has
+    /// `auth-tls-secret`.
     fn holder(&self, server: &Server, name: &str) -> Option<&ObjectName> {
         let name = match name.starts_with("auth-tls-") {
             true => "auth-tls-secret",
