@@ -40,7 +40,8 @@ struct Entry {
 /// and for TCP whether a PROXY header is read and sent.
 ///
 /// An entry that is malformed, or whose port the controller needs itself, is reported and left out. A port whose
-/// Service is missing or has no endpoints stays open without peers, so that it takes no reload when they come.
+/// Service is missing or has no endpoints stays open without peers, so that it takes no reload when they come; one whose
+/// Service has no such port of the protocol is left out.
 pub(crate) fn read(
     protocol: Protocol,
     snapshot: &Snapshot,
@@ -106,6 +107,11 @@ pub(crate) fn read(
                 let peers = endpoints::find(service, slices, query);
                 if let Some((reason, fault)) = peers.fault {
                     report(reason, format!("Service {}: {fault}", entry.service));
+                    if reason == Reason::MissingServicePort {
+                        let service = ObjectRef::new(ObjectKind::Service, entry.service);
+                        streams.dependencies.insert(service);
+                        continue;
+                    }
                 }
                 backend.endpoints = peers.endpoints;
                 backend.external_name = peers.external_name;
