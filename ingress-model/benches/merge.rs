@@ -1,179 +1,60 @@
 //! How long a merge takes: the first one, and one after a single change.
 
-use std::{hint::black_box, time::Duration};
+mod cluster;
 
-use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use ingress_model::{Merger, ObjectName, Options, Snapshot};
+use divan::{Bencher, black_box};
+use ingress_model::{Merger, ObjectName, Outcome, Snapshot};
 use jiff::Timestamp;
-use k8s_openapi::{
-    api::{
-        core::v1::{Service, ServicePort, ServiceSpec},
-        discovery::v1::{Endpoint, EndpointPort, EndpointSlice},
-        networking::v1::{
-            HTTPIngressPath, HTTPIngressRuleValue, Ingress, IngressBackend, IngressRule,
-            IngressServiceBackend, IngressSpec, ServiceBackendPort,
-        },
-    },
-    apimachinery::pkg::{apis::meta::v1::Time, util::intstr::IntOrString},
-};
 
-/// One Ingress with two paths, a Service and its three endpoints.
-fn add(snapshot: &mut Snapshot, i: u32) {
-    let name = ObjectName::new(&format!("team-{}", i % 100), &format!("app-{i:05}"));
-    snapshot
-        .ingresses
-        .insert(name.clone(), ingress(&name, i, None));
-    snapshot.services.insert(name.clone(), service());
-    let slice = ObjectName::new(name.namespace(), &format!("{}-x7k2p", name.name()));
-    snapshot
-        .endpoint_slices
-        .insert(slice, endpoint_slice(&name, i));
+const SIZES: [u32; 3] = [1_000, 10_000, 50_000];
+
+fn main() {
+    divan::main();
 }
 
-fn ingress(name: &ObjectName, i: u32, timeout: Option<u32>) -> Ingress {
-    let path = |path: &str| HTTPIngressPath {
-        path: Some(path.into()),
-        path_type: "Prefix".into(),
-        backend: IngressBackend {
-            service: Some(IngressServiceBackend {
-                name: name.name().into(),
-                port: Some(ServiceBackendPort {
-                    number: Some(80),
-                    name: None,
-                }),
-            }),
-            resource: None,
-        },
-    };
-    let mut ingress = Ingress {
-        spec: Some(IngressSpec {
-            ingress_class_name: None,
-            rules: Some(vec![IngressRule {
-                host: Some(format!("app-{i:05}.example.test")),
-                http: Some(HTTPIngressRuleValue {
-                    paths: vec![path("/"), path("/api/v1")],
-                }),
-            }]),
-            ..IngressSpec::default()
-        }),
-        ..Ingress::default()
-    };
-    ingress.metadata.namespace = Some(name.namespace().into());
-    ingress.metadata.name = Some(name.name().into());
-    let created = Timestamp::from_second(1_700_000_000 + i64::from(i % 977)).unwrap_or_default();
-    ingress.metadata.creation_timestamp = Some(Time(created));
-    let key = "nginx.ingress.kubernetes.io/proxy-read-timeout".to_owned();
-    ingress.metadata.annotations = timeout.map(|timeout| [(key, timeout.to_string())].into());
-    ingress
-}
-
-fn service() -> Service {
-    Service {
-        spec: Some(ServiceSpec {
-            ports: Some(vec![ServicePort {
-                name: Some("http".into()),
-                port: 80,
-                target_port: Some(IntOrString::Int(8080)),
-                ..ServicePort::default()
-            }]),
-            ..ServiceSpec::default()
-        }),
-        ..Service::default()
-    }
-}
-
-fn endpoint_slice(service: &ObjectName, i: u32) -> EndpointSlice {
-    let endpoint = |j: u32| Endpoint {
-        addresses: vec![format!("10.{}.{}.{j}", i / 250 % 250, i % 250)],
-        ..Endpoint::default()
-    };
-    let mut slice = EndpointSlice {
-        address_type: "IPv4".into(),
-        endpoints: (1..=3).map(endpoint).collect(),
-        ports: Some(vec![EndpointPort {
-            name: Some("http".into()),
-            port: Some(8080),
-            protocol: Some("TCP".into()),
-            ..EndpointPort::default()
-        }]),
-        ..EndpointSlice::default()
-    };
-    let label = "kubernetes.io/service-name".to_owned();
-    slice.metadata.labels = Some([(label, service.name().to_owned())].into());
-    slice
-}
-
-fn benches(c: &mut Criterion) {
-    let options = Options {
-        watch_ingress_without_class: true,
-        ..Options::default()
-    };
-    let now = Timestamp::UNIX_EPOCH;
-    let mut group = c.benchmark_group("merge");
-    group
-        .sample_size(10)
-        .measurement_time(Duration::from_secs(4));
-    for size in [1_000, 10_000, 50_000] {
-        let mut snapshot = Snapshot::default();
-        (0..size).for_each(|i| add(&mut snapshot, i));
-        group.bench_with_input(BenchmarkId::new("first", size), &snapshot, |b, snapshot| {
-            b.iter_with_large_drop(|| {
-                let mut merger = Merger::default();
-                let outcome = merger.merge(black_box(snapshot), &options, now);
-                (merger, outcome)
-            });
-        });
-
-        let mut changed = snapshot.clone();
-        let name = ObjectName::new("team-7", "app-00007");
-        changed
-            .ingresses
-            .insert(name.clone(), ingress(&name, 7, Some(61)));
-        alternate(
-            &mut group,
-            "ingress changed",
-            [&snapshot, &changed],
-            size,
-            &options,
-        );
-
-        let mut changed = snapshot.clone();
-        let slice = ObjectName::new("team-7", "app-00007-x7k2p");
-        changed
-            .endpoint_slices
-            .insert(slice, endpoint_slice(&name, 8));
-        alternate(
-            &mut group,
-            "endpoints changed",
-            [&snapshot, &changed],
-            size,
-            &options,
-        );
-    }
-    group.finish();
-}
-
-/// Merges one snapshot and then the other, again and again, with one memory.
-fn alternate(
-    group: &mut criterion::BenchmarkGroup<'_, criterion::measurement::WallTime>,
-    name: &str,
-    snapshots: [&Snapshot; 2],
-    size: u32,
-    options: &Options,
-) {
-    group.bench_function(BenchmarkId::new(name, size), |b| {
+#[divan::bench(args = SIZES, sample_count = 10, sample_size = 1)]
+fn first(bencher: Bencher<'_, '_>, size: u32) {
+    let snapshot = cluster::snapshot(size);
+    let options = cluster::options();
+    bencher.bench_local(|| {
         let mut merger = Merger::default();
-        let mut turn = snapshots.into_iter().cycle();
-        // As in a controller, the outcome before lives until the next one is there.
-        let mut running = merger.merge(snapshots[1], options, Timestamp::UNIX_EPOCH);
-        b.iter(|| {
-            if let Some(snapshot) = turn.next() {
-                running = merger.merge(black_box(snapshot), options, Timestamp::UNIX_EPOCH);
-            }
-        });
-        drop(running);
+        let outcome = merger.merge(black_box(&snapshot), &options, Timestamp::UNIX_EPOCH);
+        (merger, outcome)
     });
 }
 
-criterion_group!(all, benches);
-criterion_main!(all);
+#[divan::bench(args = SIZES, sample_count = 30, sample_size = 1)]
+fn ingress_changed(bencher: Bencher<'_, '_>, size: u32) {
+    let snapshot = cluster::snapshot(size);
+    let mut changed = snapshot.clone();
+    let name = ObjectName::new("team-7", "app-00007");
+    let ingress = cluster::ingress(&name, 7, Some(61));
+    changed.ingresses.insert(name, ingress);
+    alternate(bencher, [&snapshot, &changed]);
+}
+
+#[divan::bench(args = SIZES, sample_count = 30, sample_size = 1)]
+fn endpoints_changed(bencher: Bencher<'_, '_>, size: u32) {
+    let snapshot = cluster::snapshot(size);
+    let mut changed = snapshot.clone();
+    let service = ObjectName::new("team-7", "app-00007");
+    let name = ObjectName::new("team-7", "app-00007-x7k2p");
+    let slice = cluster::endpoint_slice(&service, 8);
+    changed.endpoint_slices.insert(name, slice);
+    alternate(bencher, [&snapshot, &changed]);
+}
+
+/// Merges one snapshot and then the other, again and again, with one memory. As in a controller, the outcome before
+/// lives until the next one is there.
+fn alternate(bencher: Bencher<'_, '_>, snapshots: [&Snapshot; 2]) {
+    let options = cluster::options();
+    let mut merger = Merger::default();
+    let mut turn = snapshots.into_iter().cycle();
+    let mut running: Outcome = merger.merge(snapshots[1], &options, Timestamp::UNIX_EPOCH);
+    bencher.bench_local(move || {
+        if let Some(snapshot) = turn.next() {
+            let outcome = merger.merge(black_box(snapshot), &options, Timestamp::UNIX_EPOCH);
+            drop(std::mem::replace(&mut running, outcome));
+        }
+    });
+}

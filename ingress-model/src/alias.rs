@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use hashbrown::HashMap;
+
 use crate::{
     definition::Definition,
     diagnostic::{Diagnostic, Reason, Severity},
@@ -18,7 +20,7 @@ type Wish<'a> = (&'a Host, &'a Definition);
 /// A name that has a server of its own is nobody's alias. Of several hosts that want one alias, the one whose
 /// definition holds by the policy gets it; NGINX would let the order of the file decide.
 pub(crate) fn settle(
-    entries: &BTreeMap<Host, Box<Entry>>,
+    entries: &HashMap<Host, Box<Entry>>,
     hosts: &BTreeSet<Host>,
     policy: ConflictPolicy,
 ) -> (BTreeMap<Host, Vec<Host>>, Vec<Diagnostic>) {

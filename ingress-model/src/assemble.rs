@@ -51,21 +51,17 @@ pub(crate) fn assemble(
         live: BTreeMap::new(),
         ending: BTreeSet::new(),
     };
-    let mut servers = Vec::with_capacity(parts.hosts.entries.len());
-    let mut provenance = Vec::with_capacity(parts.hosts.entries.len());
     let mut certified = Vec::new();
-    for (host, entry) in &parts.hosts.entries {
-        servers.push((host.clone(), Arc::clone(&entry.server)));
-        if !entry.built.decisions.is_empty() {
-            provenance.push((host.clone(), Arc::clone(&entry.built.decisions)));
+    for host in &parts.hosts.noted {
+        if let Some(entry) = parts.hosts.entries.get(host) {
+            diagnostics.extend(entry.built.diagnostics.iter().cloned());
+            certificates.serve(host, entry, &mut certified);
         }
-        diagnostics.extend(entry.built.diagnostics.iter().cloned());
-        certificates.serve(host, entry, &mut certified);
     }
     diagnostics.extend(certificates.ending);
     let layout = Layout {
         config: Arc::clone(&parts.context.config.render),
-        servers: servers.into_iter().collect(),
+        servers: parts.hosts.servers.clone(),
         tcp: parts.tcp.servers.clone(),
         udp: parts.udp.servers.clone(),
         stream_snippets: parts.stream_snippets.values().cloned().collect(),
@@ -78,7 +74,7 @@ pub(crate) fn assemble(
         udp: parts.udp.backends.clone(),
     };
     let provenance = Provenance {
-        hosts: provenance.into_iter().collect(),
+        hosts: parts.hosts.decisions.clone(),
     };
     (Model { layout, live }, provenance)
 }

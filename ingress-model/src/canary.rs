@@ -15,7 +15,7 @@ use crate::{
     layout::PathType,
     live::UpstreamName,
     options::ConflictPolicy,
-    upstream::{Group, Upstreams},
+    upstream::{Upstreams, User},
 };
 
 /// Which canaries belong to which main backends.
@@ -154,8 +154,8 @@ impl<'a> Merge<'a> {
     }
 
     fn may_join(&self, canary: &UpstreamName, main: &UpstreamName) -> bool {
-        let target = |group: &'a Group| {
-            let user = group.users.first()?;
+        let target = |users: &'a [User]| {
+            let user = users.first()?;
             user.target().map(|used| (&used.service, &used.port))
         };
         let group = |name| self.upstreams.group(name);

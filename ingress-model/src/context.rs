@@ -32,7 +32,7 @@ pub(crate) struct Context {
     /// Settings of the location for requests that nobody defines.
     pub(crate) root_settings: Arc<LocationSettings>,
     /// What an Ingress without annotations says.
-    pub(crate) plain: Option<IngressSettings>,
+    pub(crate) plain: Option<Arc<IngressSettings>>,
 }
 
 impl Context {
@@ -52,7 +52,8 @@ impl Context {
             options: options.clone(),
             filter: Filter::new(options, &snapshot.ingress_classes, &snapshot.namespaces),
             zone: zone(snapshot, options),
-            plain: annotation::parse(&Ingress::default(), options, &config, &mut Vec::new()),
+            plain: annotation::parse(&Ingress::default(), options, &config, &mut Vec::new())
+                .map(Arc::new),
             config,
             root_settings: Arc::new(root_settings),
         }

@@ -23,7 +23,7 @@ use crate::{
 pub(crate) struct Definition {
     pub(crate) name: ObjectName,
     pub(crate) age: Age,
-    pub(crate) settings: IngressSettings,
+    pub(crate) settings: Arc<IngressSettings>,
     /// Settings of its locations, with what Secrets and ConfigMaps hold filled in.
     pub(crate) location: Arc<LocationSettings>,
     /// The hosts of its rules, each once, sorted.
@@ -189,7 +189,7 @@ mod tests {
         let created = created.map(|seconds| Time(Timestamp::from_second(seconds).unwrap()));
         ingress.metadata.creation_timestamp = created;
         let name = ObjectName::new("shop", name);
-        let settings = IngressSettings::default();
+        let settings = Arc::new(IngressSettings::default());
         Definition::read(&name, &ingress, settings, Arc::default(), &mut Vec::new())
     }
 

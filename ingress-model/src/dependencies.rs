@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use hashbrown::HashMap;
 
-use crate::{definition::Definition, object::ObjectRef};
+use crate::{object::ObjectRef, upstream::Edits};
 
 /// The Services, Secrets and ConfigMaps that the configuration depends on. A change of another one changes nothing.
 ///
@@ -13,7 +13,7 @@ use crate::{definition::Definition, object::ObjectRef};
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Dependencies {
     /// How many Ingresses refer to an object.
-    counted: Arc<HashMap<ObjectRef, u32>>,
+    counted: Arc<HashMap<ObjectRef, i64>>,
     /// What flags and ConfigMaps refer to.
     fixed: Arc<BTreeSet<ObjectRef>>,
 }
@@ -31,21 +31,34 @@ impl Dependencies {
         self.counted.keys().chain(self.fixed.iter()).collect()
     }
 
-    pub(crate) fn add(&mut self, definition: &Definition) {
-        let counted = Arc::make_mut(&mut self.counted);
-        for object in definition.dependencies() {
-            *counted.entry(object).or_default() += 1;
+    /// Takes what definitions refer to that came, and forgets what those did that went.
+    pub(crate) fn update(&mut self, edits: &Edits) {
+        let mut counts: HashMap<ObjectRef, i64> = HashMap::with_capacity(edits.added.len());
+        for object in edits.added.iter().flat_map(|added| added.dependencies()) {
+            *counts.entry(object).or_default() += 1;
         }
-    }
-
-    pub(crate) fn remove(&mut self, definition: &Definition) {
+        for object in edits
+            .removed
+            .iter()
+            .flat_map(|removed| removed.dependencies())
+        {
+            *counts.entry(object).or_default() -= 1;
+        }
+        // A changed Ingress mostly refers to what it did, and to change the map may be to copy it.
+        counts.retain(|_, count| *count != 0);
+        if counts.is_empty() {
+            return;
+        }
+        if self.counted.is_empty() {
+            self.counted = Arc::new(counts);
+            return;
+        }
         let counted = Arc::make_mut(&mut self.counted);
-        for object in definition.dependencies() {
-            if let Some(count) = counted.get_mut(&object) {
-                *count -= 1;
-                if *count == 0 {
-                    counted.remove(&object);
-                }
+        for (object, count) in counts.into_iter().collect::<Vec<_>>() {
+            let known = counted.entry_ref(&object).or_default();
+            *known += count;
+            if *known == 0 {
+                counted.remove(&object);
             }
         }
     }

@@ -5,7 +5,7 @@ use std::{net::IpAddr, sync::Arc};
 use k8s_openapi::{
     api::{
         core::v1::{Service, ServicePort},
-        discovery::v1::{Endpoint as Peer, EndpointSlice},
+        discovery::v1::EndpointSlice,
     },
     apimachinery::pkg::util::intstr::IntOrString,
 };
@@ -95,8 +95,8 @@ pub(crate) fn find(
         peers.fault = Some((Reason::InvalidService, message.into()));
     }
     for (_, slice) in slices {
-        let used = topology::endpoints(service, slice, query.zone);
-        add(&mut peers.endpoints, slice, &used, port, query.protocol);
+        let zone = topology::zone(service, slice, query.zone);
+        add(&mut peers.endpoints, slice, zone, port, query.protocol);
     }
     peers.endpoints.sort_unstable();
     peers.endpoints.dedup();
@@ -159,30 +159,50 @@ fn own_address(service: &Service, port: &ServicePort) -> Option<Endpoint> {
     })
 }
 
-/// Adds the peers of one slice: every address of every endpoint that is ready (or does not say), at each port. Whether
-/// it serves or terminates does not count. Addresses have to be IP addresses.
+/// Adds the peers of one slice at the ports that are the Service's port: those of its protocol and name, or all of its
+/// protocol if the Service's port has no name. A numeric target port stands in where the slice has no ports at all, or
+/// none of that name.
 fn add(
     endpoints: &mut Vec<Endpoint>,
     slice: &EndpointSlice,
-    used: &[&Peer],
+    zone: Option<&str>,
     port: &ServicePort,
     protocol: Protocol,
 ) {
-    let ports = slice_ports(slice, port, protocol);
-    if ports.is_empty() {
-        return;
+    let target = target_number(port);
+    let name = port.name.as_deref().unwrap_or_default();
+    let ports = slice.ports.as_deref().unwrap_or_default();
+    let ours = || {
+        ports
+            .iter()
+            .filter(|port| protocol.is(port.protocol.as_deref()))
+    };
+    let named =
+        ours().filter(|port| name.is_empty() || port.name.as_deref().unwrap_or_default() == name);
+    let mut is_served = false;
+    for number in named.filter_map(|port| port.port.and_then(valid_port).or(target)) {
+        is_served = true;
+        add_peers(endpoints, slice, zone, number);
     }
-    for peer in used {
+    let may_stand_in = ports.is_empty() || ours().next().is_some();
+    if let Some(number) = target
+        && !is_served
+        && may_stand_in
+    {
+        add_peers(endpoints, slice, zone, number);
+    }
+}
+
+/// Adds every address of every endpoint that is ready (or does not say). Whether it serves or terminates does not
+/// count. Addresses have to be IP addresses.
+fn add_peers(endpoints: &mut Vec<Endpoint>, slice: &EndpointSlice, zone: Option<&str>, port: u16) {
+    endpoints.reserve(slice.endpoints.len());
+    for peer in &slice.endpoints {
         let conditions = peer.conditions.as_ref();
-        if conditions.and_then(|conditions| conditions.ready) == Some(false) {
-            continue;
-        }
-        let addresses = peer.addresses.iter();
-        for address in addresses.filter_map(|text| address(text)) {
-            endpoints.extend(ports.iter().map(|port| Endpoint {
-                address: address.clone(),
-                port: *port,
-            }));
+        let is_ready = conditions.and_then(|conditions| conditions.ready) != Some(false);
+        if is_ready && zone.is_none_or(|zone| topology::is_near(peer, zone)) {
+            let addresses = peer.addresses.iter().filter_map(|text| address(text));
+            endpoints.extend(addresses.map(|address| Endpoint { address, port }));
         }
     }
 }
@@ -193,32 +213,6 @@ fn address(text: &str) -> Option<String> {
         IpAddr::V4(_) => Some(text.to_owned()),
         IpAddr::V6(address) => Some(address.to_string()),
     }
-}
-
-/// The ports of a slice that are the Service's port: those of its protocol and name, or all of its protocol if the
-/// Service's port has no name. A numeric target port stands in where the slice has no ports at all, or none of that
-/// name.
-fn slice_ports(slice: &EndpointSlice, port: &ServicePort, protocol: Protocol) -> Vec<u16> {
-    let target = target_number(port);
-    let ports = slice.ports.as_deref().unwrap_or_default();
-    if ports.is_empty() {
-        return target.into_iter().collect();
-    }
-    let ours: Vec<_> = ports
-        .iter()
-        .filter(|port| protocol.is(port.protocol.as_deref()))
-        .collect();
-    let name = port.name.as_deref().unwrap_or_default();
-    let named = ours
-        .iter()
-        .filter(|port| name.is_empty() || port.name.as_deref().unwrap_or_default() == name);
-    let mut numbers: Vec<_> = named
-        .filter_map(|port| port.port.and_then(valid_port).or(target))
-        .collect();
-    if numbers.is_empty() && !ours.is_empty() {
-        numbers.extend(target);
-    }
-    numbers
 }
 
 /// A Service of type ExternalName has one peer, its name, unless `--disable-svc-external-name` is set. The name may be

@@ -69,7 +69,10 @@ impl Host {
                 return Err(fault("a label starts or ends with '-'"));
             }
         }
-        Ok(Self(text.to_ascii_lowercase().into()))
+        if text.bytes().any(|b| b.is_ascii_uppercase()) {
+            return Ok(Self(text.to_ascii_lowercase().into()));
+        }
+        Ok(Self(text.into()))
     }
 
     /// The name, `*.` included.

@@ -199,7 +199,7 @@ fn settings(
     ingress: &Ingress,
     context: &Context,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Option<IngressSettings> {
+) -> Option<Arc<IngressSettings>> {
     let mut keys = ingress
         .metadata
         .annotations
@@ -208,9 +208,9 @@ fn settings(
     if let Some(plain) = &context.plain
         && !keys.any(|key| context.may_be_ours(key))
     {
-        return Some(plain.clone());
+        return Some(Arc::clone(plain));
     }
-    annotation::parse(ingress, &context.options, &context.config, diagnostics)
+    annotation::parse(ingress, &context.options, &context.config, diagnostics).map(Arc::new)
 }
 
 /// An Ingress whose current version is refused goes on being served as it was before, if that version is still
@@ -263,7 +263,7 @@ mod tests {
         Arc::new(Definition::read(
             name,
             &ingress,
-            settings,
+            Arc::new(settings),
             location,
             &mut Vec::new(),
         ))

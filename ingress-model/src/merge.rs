@@ -24,7 +24,7 @@ use crate::{
     options::Options,
     outcome::Outcome,
     secrets::Secrets,
-    services::Services,
+    services::{self, Services},
     snapshot::Snapshot,
     stream::{self, Streams},
     upstream::{Edits, Upstreams},
@@ -138,13 +138,12 @@ impl Merger {
 
     /// Keeps what is few among many: dependencies, canaries and stream snippets, the latter in order of age.
     fn note(&mut self, edits: &Edits) {
+        self.dependencies.update(edits);
         for definition in &edits.removed {
-            self.dependencies.remove(definition);
             self.canary_definitions.remove(&definition.age);
             self.stream_snippets.remove(&definition.age);
         }
         for definition in &edits.added {
-            self.dependencies.add(definition);
             if definition.settings.canary.is_some() {
                 let canary = Arc::clone(definition);
                 self.canary_definitions
@@ -162,15 +161,19 @@ impl Merger {
 
     /// The backends whose peers may be other ones.
     fn serving_backends(&mut self, changes: &Changes<'_>, is_first: bool) -> Vec<UpstreamName> {
-        let services = self.services.update(changes);
+        self.services.update(changes);
         if is_first {
             // Every backend is a new one, and built in any case.
             return Vec::new();
         }
-        let backends = services
-            .iter()
-            .flat_map(|name| self.upstreams.of_service(name));
-        backends.cloned().collect()
+        let services = services::concerned(changes);
+        let backends = services.flat_map(|name| {
+            self.upstreams
+                .of_service(&name)
+                .cloned()
+                .collect::<Vec<_>>()
+        });
+        backends.collect()
     }
 
     /// The backends with affinity of hosts that have other aliases now: their cookie may be set for those too.

@@ -1,25 +1,39 @@
 //! Names of cluster objects, and maps of them that iterate in the same order every time.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    cmp::Ordering,
+    collections::BTreeMap,
+    fmt,
+    hash::{Hash, Hasher},
+    sync::Arc,
+};
 
+use hashbrown::Equivalent;
 use serde::{Serialize, Serializer};
 
 /// Namespace and name of an object. The namespace is empty for cluster-wide kinds.
 ///
 /// Cloning is cheap (shared text). Orders by namespace, then name.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ObjectName {
-    namespace: Arc<str>,
-    name: Arc<str>,
+    /// `namespace/name`, or the name alone.
+    text: Arc<str>,
+    /// How long the namespace is.
+    namespace: usize,
 }
 
 impl ObjectName {
     /// The object `name` in `namespace`.
     #[must_use]
     pub fn new(namespace: &str, name: &str) -> Self {
+        let text = if namespace.is_empty() {
+            name.into()
+        } else {
+            [namespace, "/", name].concat().into()
+        };
         Self {
-            namespace: namespace.into(),
-            name: name.into(),
+            text,
+            namespace: namespace.len(),
         }
     }
 
@@ -41,50 +55,91 @@ impl ObjectName {
     pub fn parse(text: &str) -> Option<Self> {
         let (namespace, name) = text.split_once('/')?;
         let complete = !namespace.is_empty() && !name.is_empty() && !name.contains('/');
-        complete.then(|| Self::new(namespace, name))
+        complete.then(|| Self {
+            text: text.into(),
+            namespace: namespace.len(),
+        })
     }
 
     /// The namespace, empty for cluster-wide objects.
     #[must_use]
     pub fn namespace(&self) -> &str {
-        &self.namespace
+        self.text.get(..self.namespace).unwrap_or_default()
     }
 
     /// The name within the namespace.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.name
+        let slash = usize::from(self.namespace > 0);
+        self.text.get(self.namespace + slash..).unwrap_or_default()
     }
 
     /// Another object of the same namespace.
     #[must_use]
     pub fn sibling(&self, name: &str) -> Self {
-        Self {
-            namespace: Arc::clone(&self.namespace),
-            name: name.into(),
+        Self::new(self.namespace(), name)
+    }
+
+    /// As [`ObjectName::sibling`], to look something up.
+    pub(crate) fn sibling_key<'a>(&'a self, name: &'a str) -> NameKey<'a> {
+        NameKey(self.namespace(), name)
+    }
+}
+
+impl Ord for ObjectName {
+    fn cmp(&self, other: &Self) -> Ordering {
+        if self.namespace == other.namespace {
+            // The slash stands at the same place.
+            return self.text.cmp(&other.text);
         }
+        let namespaces = self.namespace().cmp(other.namespace());
+        namespaces.then_with(|| self.name().cmp(other.name()))
+    }
+}
+
+impl PartialOrd for ObjectName {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Hash for ObjectName {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        NameKey(self.namespace(), self.name()).hash(state);
     }
 }
 
 impl fmt::Display for ObjectName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.namespace.is_empty() {
-            f.write_str(&self.name)
-        } else {
-            write!(f, "{}/{}", self.namespace, self.name)
-        }
+        f.write_str(&self.text)
     }
 }
 
 impl fmt::Debug for ObjectName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self}")
+        f.write_str(&self.text)
     }
 }
 
 impl Serialize for ObjectName {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.serialize_str(&self.text)
+    }
+}
+
+/// Namespace and name by which a map of [`ObjectName`]s is asked without making one.
+#[derive(Hash)]
+pub(crate) struct NameKey<'a>(&'a str, &'a str);
+
+impl Equivalent<ObjectName> for NameKey<'_> {
+    fn equivalent(&self, name: &ObjectName) -> bool {
+        self.0 == name.namespace() && self.1 == name.name()
+    }
+}
+
+impl From<&NameKey<'_>> for ObjectName {
+    fn from(key: &NameKey<'_>) -> Self {
+        Self::new(key.0, key.1)
     }
 }
 
@@ -253,6 +308,35 @@ mod tests {
                 "{text:?}"
             );
         }
+    }
+
+    #[test]
+    fn names_order_by_namespace_first() {
+        let mut names = [
+            ("b", "a"),
+            ("a", "b"),
+            ("a-b", "a"),
+            ("", "a/b"),
+            ("a", "a"),
+        ]
+        .map(|(namespace, name)| ObjectName::new(namespace, name));
+        names.sort();
+        let parts = names.each_ref().map(|name| (name.namespace(), name.name()));
+        assert_eq!(
+            parts,
+            [
+                ("", "a/b"),
+                ("a", "a"),
+                ("a", "b"),
+                ("a-b", "a"),
+                ("b", "a")
+            ]
+        );
+        assert_ne!(ObjectName::new("", "a/b"), ObjectName::new("a", "b"));
+        assert_eq!(
+            ObjectName::new("a", "b").sibling("c"),
+            ObjectName::new("a", "c")
+        );
     }
 
     #[test]

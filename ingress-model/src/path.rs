@@ -101,14 +101,16 @@ pub(crate) fn locations(entries: Vec<Entry<'_>>, ledger: &mut Ledger<'_>) -> Vec
         losers: Vec::new(),
     });
     let mut held: Vec<_> = held.collect();
-    hold(&mut held, |entry| (entry.path, entry.path_type));
+    hold(&mut held, order);
     let regex = held.iter().any(|held| held.entry.is_regex());
-    hold(&mut held, |entry| match entry.path_type {
-        _ if regex => (false, entry.path),
-        PathType::Exact => (true, entry.path),
-        PathType::Prefix => (false, without_slash(entry.path)),
-    });
-    held.sort_by(|a, b| order(&a.entry).cmp(&order(&b.entry)));
+    if regex || held.iter().any(|held| has_further_slash(&held.entry)) {
+        hold(&mut held, |entry| match entry.path_type {
+            _ if regex => (false, entry.path),
+            PathType::Exact => (true, entry.path),
+            PathType::Prefix => (false, without_slash(entry.path)),
+        });
+        held.sort_unstable_by(|a, b| order(&a.entry).cmp(&order(&b.entry)));
+    }
     for held in &held {
         record(&held.entry, &held.losers, ledger);
     }
@@ -129,9 +131,9 @@ struct Held<'a> {
     losers: Vec<Entry<'a>>,
 }
 
-/// Of the entries with one key the first holds, and takes over what the others held.
+/// Of the entries with one key the first holds, and takes over what the others held. Sorts by the key.
 fn hold<'a, K: Ord>(held: &mut Vec<Held<'a>>, key: impl Fn(&Entry<'a>) -> K) {
-    held.sort_by(|a, b| {
+    held.sort_unstable_by(|a, b| {
         let keys = key(&a.entry).cmp(&key(&b.entry));
         keys.then(a.rank.cmp(&b.rank))
     });
@@ -148,6 +150,11 @@ fn hold<'a, K: Ord>(held: &mut Vec<Held<'a>>, key: impl Fn(&Entry<'a>) -> K) {
 /// The path of a Prefix as `= path` names it; empty for `/`.
 fn without_slash(path: &str) -> &str {
     path.trim_end_matches('/')
+}
+
+/// Whether a Prefix path could be written with fewer slashes at its end.
+fn has_further_slash(entry: &Entry<'_>) -> bool {
+    entry.path_type == PathType::Prefix && entry.path.len() > 1 && entry.path.ends_with('/')
 }
 
 /// Longer paths come first, since NGINX takes the first regular expression that matches; among equally long ones the

@@ -144,15 +144,22 @@ pub fn plan(old: Option<&Layout>, new: &Layout) -> Vec<ReloadReason> {
     let Some(old) = old else {
         return vec![ReloadReason::First];
     };
+    let Layout {
+        config,
+        servers,
+        tcp,
+        udp,
+        stream_snippets,
+    } = old;
     let mut reasons = Vec::new();
-    if old.config != new.config {
-        let mut keys = old.config.changed_keys(&new.config);
+    if *config != new.config {
+        let mut keys = config.changed_keys(&new.config);
         if keys.is_empty() {
             keys.push("(other)");
         }
         reasons.push(ReloadReason::ConfigChanged { keys });
     }
-    for (host, change) in pairs(&old.servers, &new.servers) {
+    for (host, change) in pairs(servers, &new.servers) {
         let host = host.clone();
         match change {
             (None, _) => reasons.push(ReloadReason::HostAdded { host }),
@@ -164,9 +171,9 @@ pub fn plan(old: Option<&Layout>, new: &Layout) -> Vec<ReloadReason> {
             }
         }
     }
-    streams("TCP", &old.tcp, &new.tcp, &mut reasons);
-    streams("UDP", &old.udp, &new.udp, &mut reasons);
-    if old.stream_snippets != new.stream_snippets {
+    streams("TCP", tcp, &new.tcp, &mut reasons);
+    streams("UDP", udp, &new.udp, &mut reasons);
+    if *stream_snippets != new.stream_snippets {
         reasons.push(ReloadReason::StreamSnippetsChanged);
     }
     reasons
@@ -212,19 +219,21 @@ fn streams(
     }));
 }
 
-/// The names of those fields that differ.
+/// The names of those fields that differ. Every field of the type has to be listed, either here or as one that is
+/// looked at elsewhere, so that no difference goes without a name.
 macro_rules! differing {
-    ($old:expr, $new:expr, $($field:ident),+ $(,)?) => {
-        [$((stringify!($field), $old.$field != $new.$field)),+]
+    ($type:ident, $old:expr, $new:expr, [$($field:ident),+ $(,)?], elsewhere [$($other:ident),* $(,)?]) => {{
+        let (old, new): (&$type, &$type) = ($old, $new);
+        let $type { $($field: _,)+ $($other: _,)* } = old;
+        [$((stringify!($field), old.$field != new.$field)),+]
             .into_iter()
             .filter(|(_, differs)| *differs)
             .map(|(name, _)| name)
-    };
+    }};
 }
 
-/// Why two servers of one host differ; they do.
+/// Why two servers of one host differ.
 fn server(old: &Server, new: &Server, reasons: &mut Vec<ReloadReason>) {
-    let before = reasons.len();
     let host = || new.host.clone();
     match (old.tls, new.tls) {
         (false, true) => reasons.push(ReloadReason::TlsAdded { host: host() }),
@@ -232,26 +241,25 @@ fn server(old: &Server, new: &Server, reasons: &mut Vec<ReloadReason>) {
         (true, true) | (false, false) => {}
     }
     let settings = differing!(
+        Server,
         old,
         new,
-        aliases,
-        client_auth,
-        ssl_ciphers,
-        ssl_prefer_server_ciphers,
-        upstream_tls,
-        snippet,
+        [
+            host,
+            aliases,
+            client_auth,
+            ssl_ciphers,
+            ssl_prefer_server_ciphers,
+            upstream_tls,
+            snippet,
+        ],
+        elsewhere [tls, locations]
     );
     reasons.extend(settings.map(|setting| ReloadReason::ServerChanged {
         host: host(),
         setting,
     }));
     locations(old, new, reasons);
-    if reasons.len() == before {
-        reasons.push(ReloadReason::ServerChanged {
-            host: host(),
-            setting: "settings",
-        });
-    }
 }
 
 /// What tells the locations of a server apart.
@@ -299,7 +307,8 @@ fn locations(old: &Server, new: &Server, reasons: &mut Vec<ReloadReason>) {
     let olds_kept = olds_kept.filter(|key| news.contains_key(key));
     let news_kept = new.locations.iter().map(key);
     let news_kept = news_kept.filter(|key| olds.contains_key(key));
-    if !olds_kept.eq(news_kept) {
+    // They do differ, if only in how often one is there.
+    if !olds_kept.eq(news_kept) || reasons.len() == before {
         reasons.push(ReloadReason::LocationsReordered { host: host() });
     }
 }
@@ -313,25 +322,16 @@ fn dedup(reasons: &mut Vec<ReloadReason>, from: usize) {
 
 /// The settings in which two locations differ.
 fn location(old: &Location, new: &Location) -> Vec<&'static str> {
-    if old == new {
-        return Vec::new();
-    }
-    let mut settings: Vec<_> = differing!(
+    let settings = differing!(
+        Location,
         old,
         new,
-        upstream,
-        service,
-        ingress,
-        ingress_path,
-        path_type,
-    )
-    .collect();
-    if !Arc::ptr_eq(&old.settings, &new.settings) && old.settings != new.settings {
-        let before = settings.len();
+        [upstream, service, ingress, ingress_path, path_type],
+        elsewhere [path, modifier, settings]
+    );
+    let mut settings: Vec<_> = settings.collect();
+    if !Arc::ptr_eq(&old.settings, &new.settings) {
         settings.extend(annotations(&old.settings, &new.settings));
-        if settings.len() == before {
-            settings.push("settings");
-        }
     }
     settings
 }
@@ -341,8 +341,10 @@ fn annotations(
     new: &LocationSettings,
 ) -> impl Iterator<Item = &'static str> {
     differing!(
+        LocationSettings,
         old,
         new,
+        [
         denied,
         backend_protocol,
         ssl_redirect,
@@ -381,5 +383,7 @@ fn annotations(
         fastcgi,
         modsecurity,
         tracing,
+        ],
+        elsewhere []
     )
 }

@@ -49,6 +49,13 @@ pub(crate) struct Built {
     pub(crate) secrets: Vec<ObjectName>,
 }
 
+impl Built {
+    /// Whether there is more to it than the server and who decides about it.
+    pub(crate) fn is_notable(&self) -> bool {
+        self.certificate.is_some() || !self.secrets.is_empty() || !self.diagnostics.is_empty()
+    }
+}
+
 /// Builds the server of a host from its claims, the one that holds first.
 pub(crate) fn build(
     host: &Host,

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use hashbrown::{HashMap, hash_map::EntryRef};
+use hashbrown::HashMap;
 use k8s_openapi::api::{core::v1::Service, discovery::v1::EndpointSlice};
 
 use crate::{
     changes::{Change, Changes},
-    object::ObjectName,
+    object::{NameKey, ObjectName},
 };
 
 /// The label that says to which Service of the namespace a slice belongs. Its own name does not count.
@@ -18,6 +18,12 @@ const SERVICE: &str = "kubernetes.io/service-name";
 pub(crate) struct Served {
     pub(crate) service: Option<Arc<Service>>,
     pub(crate) slices: Vec<(ObjectName, Arc<EndpointSlice>)>,
+}
+
+impl Served {
+    fn is_unknown(&self) -> bool {
+        self.service.is_none() && self.slices.is_empty()
+    }
 }
 
 /// All Services.
@@ -32,53 +38,68 @@ impl Services {
         self.by_name.get(name)
     }
 
-    /// Takes changes; answers the Services that they concern, which may be repeated.
-    pub(crate) fn update(&mut self, changes: &Changes<'_>) -> Vec<ObjectName> {
-        let count = changes.services.len() + changes.endpoint_slices.len();
+    /// Takes changes.
+    pub(crate) fn update(&mut self, changes: &Changes<'_>) {
         self.by_name.reserve(changes.services.len());
-        let mut touched = Vec::with_capacity(count);
         for change in &changes.services {
-            self.edit(change.name, |served| served.service = change.new.cloned());
-            touched.push(change.name.clone());
+            let served = self.by_name.entry_ref(change.name).or_default();
+            served.service = change.new.cloned();
+            if served.is_unknown() {
+                self.by_name.remove(change.name);
+            }
         }
         for change in &changes.endpoint_slices {
-            self.take_slice(change, &mut touched);
+            self.take_slice(change);
         }
-        touched
     }
 
-    fn take_slice(&mut self, change: &Change<'_, EndpointSlice>, touched: &mut Vec<ObjectName>) {
+    fn take_slice(&mut self, change: &Change<'_, EndpointSlice>) {
         let name = change.name;
-        if let Some(service) = change.old.and_then(|slice| service_of(name, slice)) {
-            self.edit(&service, |served| {
-                served.slices.retain(|(known, _)| known != name);
-            });
-            touched.push(service);
+        if let Some(service) = change.old.and_then(|slice| service_of(name, slice))
+            && let Some(served) = self.by_name.get_mut(&service)
+        {
+            served.slices.retain(|(known, _)| known != name);
+            if served.is_unknown() {
+                self.by_name.remove(&service);
+            }
         }
         if let Some(slice) = change.new
             && let Some(service) = service_of(name, slice)
         {
-            self.edit(&service, |served| {
-                served.slices.push((name.clone(), Arc::clone(slice)));
-            });
-            touched.push(service);
+            self.add_slice(&service, (name.clone(), Arc::clone(slice)));
         }
     }
 
-    /// Changes what is known of a Service, and forgets it when nothing is.
-    fn edit(&mut self, name: &ObjectName, change: impl FnOnce(&mut Served)) {
-        let mut entry = match self.by_name.entry_ref(name) {
-            EntryRef::Occupied(entry) => entry,
-            EntryRef::Vacant(entry) => entry.insert_entry(Served::default()),
-        };
-        change(entry.get_mut());
-        if entry.get().service.is_none() && entry.get().slices.is_empty() {
-            entry.remove();
+    fn add_slice(&mut self, service: &NameKey<'_>, slice: (ObjectName, Arc<EndpointSlice>)) {
+        if let Some(served) = self.by_name.get_mut(service) {
+            // Most Services have one.
+            served.slices.reserve_exact(1);
+            served.slices.push(slice);
+        } else {
+            let served = Served {
+                service: None,
+                slices: vec![slice],
+            };
+            self.by_name.insert(service.into(), served);
         }
     }
 }
 
-fn service_of(name: &ObjectName, slice: &EndpointSlice) -> Option<ObjectName> {
+/// The Services that changes concern, which may be repeated.
+pub(crate) fn concerned(changes: &Changes<'_>) -> impl Iterator<Item = ObjectName> {
+    let services = changes.services.iter().map(|change| change.name.clone());
+    let slices = changes.endpoint_slices.iter().flat_map(|change| {
+        let versions = [change.old, change.new].into_iter().flatten();
+        versions.filter_map(|slice| {
+            service_of(change.name, slice)
+                .as_ref()
+                .map(ObjectName::from)
+        })
+    });
+    services.chain(slices)
+}
+
+fn service_of<'a>(name: &'a ObjectName, slice: &'a EndpointSlice) -> Option<NameKey<'a>> {
     let labels = slice.metadata.labels.as_ref()?;
-    labels.get(SERVICE).map(|service| name.sibling(service))
+    labels.get(SERVICE).map(|service| name.sibling_key(service))
 }

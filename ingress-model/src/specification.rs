@@ -18,12 +18,15 @@ use crate::{
     path,
 };
 
+/// How many uses are looked through rather than looked up.
+const FEW: usize = 8;
+
 impl Definition {
     /// Reads an Ingress's specification, given what its annotations say.
     pub(crate) fn read(
         name: &ObjectName,
         ingress: &Ingress,
-        settings: IngressSettings,
+        settings: Arc<IngressSettings>,
         location: Arc<LocationSettings>,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Self {
@@ -31,7 +34,8 @@ impl Definition {
             name,
             diagnostics,
             uses: Vec::new(),
-            known: HashMap::new(),
+            further: HashMap::new(),
+            base: String::new(),
         };
         let spec = ingress.spec.as_ref();
         let rules = spec
@@ -105,7 +109,10 @@ struct Reader<'a> {
     name: &'a ObjectName,
     diagnostics: &'a mut Vec<Diagnostic>,
     uses: Vec<ServiceUse>,
-    known: HashMap<(&'a str, PortRef), usize>,
+    /// Places in `uses` of all but the first few.
+    further: HashMap<(&'a str, PortRef), usize>,
+    /// Room to put a name together.
+    base: String,
 }
 
 impl<'a> Reader<'a> {
@@ -128,12 +135,12 @@ impl<'a> Reader<'a> {
                     continue;
                 }
             };
-            let paths = rule.http.as_ref().map_or(&[][..], |http| &http.paths);
-            let paths = paths.iter().enumerate().filter_map(|(j, path)| {
+            let written = rule.http.as_ref().map_or(&[][..], |http| &http.paths);
+            let mut paths = Vec::with_capacity(written.len());
+            for (j, path) in written.iter().enumerate() {
                 let field = PathField { rule: i, path: j };
-                self.path(path, field)
-            });
-            let paths = paths.collect();
+                paths.extend(self.path(path, field));
+            }
             hosts.push(HostRule { host, paths });
         }
         hosts.sort_by(|a, b| a.host.cmp(&b.host));
@@ -214,17 +221,32 @@ impl<'a> Reader<'a> {
 
     fn use_of(&mut self, service: &'a str, port: &PortRef) -> usize {
         let next = self.uses.len();
-        let key = (service, port.clone());
-        let index = *self.known.entry(key).or_insert(next);
-        if index == next {
-            let base = format!("{}-{service}-{port}", self.name.namespace());
-            self.uses.push(ServiceUse {
-                service: self.name.sibling(service),
-                port: port.clone(),
-                base: UpstreamName::new(&base),
-            });
+        let is_it = |used: &ServiceUse| used.service.name() == service && used.port == *port;
+        let mut found = self.uses.iter().take(FEW).position(is_it);
+        if found.is_none() && next > FEW {
+            found = self.further.get(&(service, port.clone())).copied();
         }
-        index
+        if let Some(index) = found {
+            return index;
+        }
+        if next >= FEW {
+            self.further.insert((service, port.clone()), next);
+        }
+        self.base.clear();
+        let namespace = self.name.namespace();
+        for part in [namespace, "-", service, "-"] {
+            self.base.push_str(part);
+        }
+        match port {
+            PortRef::Number(number) => self.base.push_str(&number.to_string()),
+            PortRef::Name(name) => self.base.push_str(name),
+        }
+        self.uses.push(ServiceUse {
+            service: self.name.sibling(service),
+            port: port.clone(),
+            base: UpstreamName::new(&self.base),
+        });
+        next
     }
 }
 
@@ -285,7 +307,7 @@ mod tests {
         let definition = Definition::read(
             &name,
             &ingress,
-            IngressSettings::default(),
+            Arc::default(),
             Arc::default(),
             &mut diagnostics,
         );

@@ -17,43 +17,35 @@ enum Wish {
     PreferClose,
 }
 
-/// The endpoints of a slice that are to be used.
+/// The zone for which endpoints of a slice have to be hinted; `None`: all are used.
 ///
 /// All of them, unless the controller's zone is known, the Service asks for endpoints of the zone, and every endpoint
 /// of the slice has hints: then those with a hint for the zone. With PreferClose there has to be at least one such;
 /// with `topology-mode` there may be none.
-pub(crate) fn endpoints<'a>(
+pub(crate) fn zone<'a>(
     service: &Service,
-    slice: &'a EndpointSlice,
-    zone: Option<&str>,
-) -> Vec<&'a Endpoint> {
-    let all = || slice.endpoints.iter().collect();
-    let (Some(zone), Some(wish)) = (zone, wish(service)) else {
-        return all();
-    };
-    let is_hinted = |endpoint: &Endpoint| {
-        let zones = endpoint
-            .hints
-            .as_ref()
-            .and_then(|hints| hints.for_zones.as_ref());
-        zones.is_some_and(|zones| !zones.is_empty())
-    };
-    if !slice.endpoints.iter().all(is_hinted) {
-        return all();
-    }
-    let near: Vec<_> = slice
-        .endpoints
-        .iter()
-        .filter(|endpoint| {
-            let hints = endpoint.hints.iter();
-            let mut zones = hints.filter_map(|hints| hints.for_zones.as_ref()).flatten();
-            zones.any(|hint| hint.name == zone)
-        })
-        .collect();
-    if near.is_empty() && wish == Wish::PreferClose {
-        return all();
-    }
-    near
+    slice: &EndpointSlice,
+    zone: Option<&'a str>,
+) -> Option<&'a str> {
+    let zone = zone?;
+    let wish = wish(service)?;
+    let is_hinted = |endpoint: &Endpoint| zones(endpoint).next().is_some();
+    let is_near = |endpoint: &Endpoint| is_near(endpoint, zone);
+    let endpoints = &slice.endpoints;
+    let usable =
+        endpoints.iter().all(is_hinted) && (wish == Wish::Auto || endpoints.iter().any(is_near));
+    usable.then_some(zone)
+}
+
+/// Whether an endpoint is hinted for a zone.
+pub(crate) fn is_near(endpoint: &Endpoint, zone: &str) -> bool {
+    zones(endpoint).any(|hinted| hinted == zone)
+}
+
+fn zones(endpoint: &Endpoint) -> impl Iterator<Item = &str> {
+    let hints = endpoint.hints.iter();
+    let zones = hints.filter_map(|hints| hints.for_zones.as_ref()).flatten();
+    zones.map(|zone| zone.name.as_str())
 }
 
 fn wish(service: &Service) -> Option<Wish> {
