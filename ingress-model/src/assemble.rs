@@ -131,7 +131,7 @@ struct Certificates<'a> {
 }
 
 impl Certificates<'_> {
-    /// A host with a TLS section has its certificate, and so has each alias that the certificate is for. The catch-all
+    /// A host with a TLS section has its certificate, and so has each further name that the certificate is for. The catch-all
     /// host has the default one.
     fn serve(&mut self, host: &Host, entry: &Entry, served: &mut Vec<(Host, CertificateId)>) {
         let own = match &entry.built.certificate {
@@ -149,9 +149,9 @@ impl Certificates<'_> {
         let id = certificate.id.clone();
         served.push((host.clone(), id.clone()));
         if let Some(names) = names {
-            let aliases = entry.server.aliases.iter();
-            let aliases = aliases.filter(|alias| names.is_for(alias.as_str()));
-            served.extend(aliases.map(|alias| (alias.clone(), id.clone())));
+            let others = entry.server.aliases.iter().chain(&entry.server.redirected);
+            let others = others.filter(|other| names.is_for(other.as_str()));
+            served.extend(others.map(|other| (other.clone(), id.clone())));
             self.check_end(names);
         }
         self.live.entry(id).or_insert_with(|| certificate.clone());

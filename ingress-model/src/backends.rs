@@ -15,7 +15,8 @@ use crate::{
     live::{Backend, CookieAffinity, Endpoint, PortRef, UpstreamName},
     object::{ObjectKind, ObjectName, ObjectRef},
     services::Services,
-    upstream::{Upstreams, User},
+    stand_in::StandIns,
+    upstream::{Group, Upstreams},
 };
 
 /// What backends are built from.
@@ -26,6 +27,7 @@ pub(crate) struct Sources<'a> {
     pub(crate) hosts: &'a Hosts,
     pub(crate) upstreams: &'a Upstreams,
     pub(crate) canaries: &'a Canaries,
+    pub(crate) stand_ins: &'a StandIns,
 }
 
 /// All backends but those of TCP and UDP services.
@@ -55,6 +57,10 @@ impl Backends {
             let mut diagnostics = Vec::new();
             let backend = if name.as_str() == UpstreamName::DEFAULT_BACKEND {
                 Some(default_backend(sources, &mut diagnostics))
+            } else if name.as_str().starts_with(UpstreamName::STAND_IN)
+                && !name.as_str().contains('@')
+            {
+                stand_in(&name, sources, &mut diagnostics)
             } else {
                 build(&name, sources, &mut diagnostics)
             };
@@ -86,7 +92,7 @@ fn build(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Backend> {
     let group = sources.upstreams.group(name)?;
-    let user = group.first()?;
+    let user = group.users.first()?;
     let target = user.target()?;
     let settings = &user.definition.settings;
     if user.is_canary() && !sources.canaries.mains.contains_key(name) {
@@ -136,9 +142,9 @@ fn peers(service: &ObjectName, sources: Sources<'_>, query: Query<'_>) -> Peers 
     }
 }
 
-fn tell(users: &[User], reason: Reason, message: &str, diagnostics: &mut Vec<Diagnostic>) {
+fn tell(group: &Group, reason: Reason, message: &str, diagnostics: &mut Vec<Diagnostic>) {
     let mut told = HashSet::new();
-    for user in users {
+    for user in &group.users {
         if told.insert(&user.definition.name) {
             let object = user.definition.reference();
             diagnostics.push(Diagnostic::new(object, Severity::Warning, reason, message));
@@ -150,15 +156,15 @@ fn tell(users: &[User], reason: Reason, message: &str, diagnostics: &mut Vec<Dia
 /// `affinity-canary-behavior` is `legacy`. Of several main backends, it is the first one with affinity.
 fn shared_affinity(
     name: &UpstreamName,
-    users: &[User],
+    group: &Group,
     sources: Sources<'_>,
 ) -> Option<CookieAffinity> {
-    let legacy = users.first().is_none_or(|user| {
+    let legacy = group.users.first().is_none_or(|user| {
         let settings = &user.definition.settings;
         settings.canary.is_none() || settings.backend.affinity_canary_legacy
     });
     if legacy {
-        return affinity(users, sources.hosts);
+        return affinity(group, sources.hosts);
     }
     let mains = sources.canaries.mains.get(name)?;
     mains
@@ -169,14 +175,14 @@ fn shared_affinity(
 
 /// The cookie may be set at the paths, as the Ingresses write them, that go to the backend, on their hosts and those
 /// hosts' aliases.
-fn affinity(users: &[User], hosts: &Hosts) -> Option<CookieAffinity> {
-    let settings = &users.first()?.definition.settings.backend;
+fn affinity(group: &Group, hosts: &Hosts) -> Option<CookieAffinity> {
+    let settings = &group.users.first()?.definition.settings.backend;
     let mut affinity = settings.affinity.clone()?;
     let everywhere = HostRule {
         host: Host::catch_all(),
         paths: Vec::new(),
     };
-    for user in users {
+    for user in &group.users {
         let catch_all = user.definition.catch_all.then_some(&everywhere);
         for rule in user.definition.hosts.iter().chain(catch_all) {
             let server = hosts.entries.get(&rule.host).map(|entry| &entry.server);
@@ -194,34 +200,41 @@ fn affinity(users: &[User], hosts: &Hosts) -> Option<CookieAffinity> {
     Some(affinity)
 }
 
+/// The backend of a Service that an Ingress names as its default backend.
+fn stand_in(
+    name: &UpstreamName,
+    sources: Sources<'_>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Backend> {
+    let known = sources.stand_ins.get(name)?;
+    let (backend, fault) = of_first_port(name.clone(), &known.service, sources);
+    if let Some((reason, fault)) = fault {
+        diagnostics.extend(known.ingresses.iter().map(|ingress| {
+            let object = ObjectRef::new(ObjectKind::Ingress, ingress.clone());
+            let message = format!("Service {}: {fault}", known.service);
+            Diagnostic::new(object, Severity::Warning, reason, message).with_key("default-backend")
+        }));
+    }
+    Some(backend)
+}
+
 /// The backend of what nobody defines: the first port of `--default-backend-service`, or if that has no endpoints
 /// the controller's own server, which answers 404.
 fn default_backend(sources: Sources<'_>, diagnostics: &mut Vec<Diagnostic>) -> Backend {
     let options = &sources.context.options;
-    let mut backend = Backend::new(UpstreamName::default_backend());
-    if let Some(name) = &options.default_backend_service {
-        let served = sources.services.get(name);
-        let service = served.and_then(|served| served.service.as_ref());
-        let ports = service.and_then(|service| service.spec.as_ref()?.ports.as_ref());
-        let port = ports.and_then(|ports| ports.first());
-        let port = port.map_or(PortRef::Number(0), |port| PortRef::Number(port.port));
-        let query = Query {
-            port: &port,
-            protocol: Protocol::Tcp,
-            disable_external_name: options.disable_external_name,
-            zone: sources.context.zone.as_deref(),
-            service_upstream: false,
-        };
-        let peers = peers(name, sources, query);
-        if let Some((reason, fault)) = peers.fault {
-            let object = ObjectRef::new(ObjectKind::Service, name.clone());
-            let message = format!("as default backend: {fault}");
-            diagnostics.push(Diagnostic::new(object, Severity::Warning, reason, message));
+    let name = UpstreamName::default_backend();
+    let mut backend = match &options.default_backend_service {
+        None => Backend::new(name),
+        Some(service) => {
+            let (backend, fault) = of_first_port(name, service, sources);
+            if let Some((reason, fault)) = fault {
+                let object = ObjectRef::new(ObjectKind::Service, service.clone());
+                let message = format!("as default backend: {fault}");
+                diagnostics.push(Diagnostic::new(object, Severity::Warning, reason, message));
+            }
+            backend
         }
-        backend.external_name = peers.external_name;
-        backend.endpoints = peers.endpoints;
-        backend.endpoints.retain(|endpoint| endpoint.port > 0);
-    }
+    };
     if backend.endpoints.is_empty() {
         backend.external_name = false;
         backend.endpoints.push(Endpoint {
@@ -230,4 +243,30 @@ fn default_backend(sources: Sources<'_>, diagnostics: &mut Vec<Diagnostic>) -> B
         });
     }
     backend
+}
+
+/// The backend of a Service's first port, and what is wrong with the Service.
+fn of_first_port(
+    name: UpstreamName,
+    service: &ObjectName,
+    sources: Sources<'_>,
+) -> (Backend, Option<(Reason, String)>) {
+    let served = sources.services.get(service);
+    let object = served.and_then(|served| served.service.as_ref());
+    let ports = object.and_then(|object| object.spec.as_ref()?.ports.as_ref());
+    let port = ports.and_then(|ports| ports.first());
+    let port = port.map_or(PortRef::Number(0), |port| PortRef::Number(port.port));
+    let query = Query {
+        port: &port,
+        protocol: Protocol::Tcp,
+        disable_external_name: sources.context.options.disable_external_name,
+        zone: sources.context.zone.as_deref(),
+        service_upstream: false,
+    };
+    let peers = peers(service, sources, query);
+    let mut backend = Backend::new(name);
+    backend.external_name = peers.external_name;
+    backend.endpoints = peers.endpoints;
+    backend.endpoints.retain(|endpoint| endpoint.port > 0);
+    (backend, peers.fault)
 }

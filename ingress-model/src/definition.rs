@@ -142,6 +142,7 @@ impl Definition {
     /// The objects that it refers to.
     pub(crate) fn dependencies(&self) -> impl Iterator<Item = ObjectRef> {
         let services = self.uses.iter().map(|used| &used.service);
+        let services = services.chain(&self.settings.default_backend);
         let client_auth = self.settings.server.client_auth.as_ref();
         let authority = client_auth.and_then(|auth| auth.secret.as_ref().ok());
         let secrets = self.tls.iter().filter_map(|entry| entry.secret.as_ref());

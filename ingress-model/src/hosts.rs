@@ -17,10 +17,10 @@ use crate::{
     host::Host,
     layout::Server,
     options::ConflictPolicy,
-    provenance::Decision,
     secrets::Secrets,
     server::{self, Built, Claim},
     upstream::{Edits, Upstreams},
+    www,
 };
 
 /// A host's claims, the one that holds first, and its server.
@@ -28,23 +28,20 @@ use crate::{
 pub(crate) struct Entry {
     pub(crate) claims: Vec<Claim>,
     pub(crate) built: Built,
-    /// The server with its aliases.
+    /// The server with its aliases, and with the name that is redirected to it.
     pub(crate) server: Arc<Server>,
 }
 
 /// Hosts with their servers. Once updated, the catch-all host is always there.
 #[derive(Debug, Default)]
 pub(crate) struct Hosts {
-    pub(crate) entries: HashMap<Host, Box<Entry>>,
-    /// The servers of all entries.
-    pub(crate) servers: BTreeMap<Host, Arc<Server>>,
-    /// The decisions about those entries about which there are any.
-    pub(crate) decisions: BTreeMap<Host, Arc<Vec<Decision>>>,
-    /// Hosts with more than servers and decisions: a certificate, Secrets or diagnostics. The catch-all host is one.
-    pub(crate) noted: BTreeSet<Host>,
-    pub(crate) alias_diagnostics: Vec<Diagnostic>,
+    pub(crate) entries: BTreeMap<Host, Box<Entry>>,
+    /// What there is to say about further names of hosts.
+    pub(crate) name_diagnostics: Vec<Diagnostic>,
     /// Hosts that want aliases.
     aliased: BTreeSet<Host>,
+    /// Hosts that want clients of another name redirected to them.
+    redirecting: BTreeSet<Host>,
 }
 
 /// Why hosts have to be built again.
@@ -77,13 +74,10 @@ impl Hosts {
         let touched = self.touched(causes);
         let removed = causes.edits.removed_names();
         let any = !touched.is_empty();
-        let mut servers = Vec::with_capacity(touched.len());
-        let mut decisions = Vec::with_capacity(touched.len());
+        let mut rebuilt = Vec::with_capacity(touched.len());
         let mut bereft = Vec::new();
-        let mut touched: Vec<_> = touched.into_iter().collect();
-        touched.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        self.entries.reserve(touched.len());
-        for (host, added) in touched {
+        // Each is built by itself, so that their order does not matter.
+        for (host, added) in touched.into_iter().collect::<Vec<_>>() {
             let (mut claims, old) = match self.entries.remove(&host) {
                 Some(entry) => (entry.claims, Some(entry.server)),
                 None => (Vec::new(), None),
@@ -96,10 +90,8 @@ impl Hosts {
             }
             sort(&mut claims, context.options.conflict_policy);
             self.aliased.remove(&host);
+            self.redirecting.remove(&host);
             if claims.is_empty() && !host.is_catch_all() {
-                self.servers.remove(&host);
-                self.decisions.remove(&host);
-                self.noted.remove(&host);
                 continue;
             }
             let built = server::build(&host, &claims, context, upstreams, secrets);
@@ -110,31 +102,29 @@ impl Hosts {
                 bereft.push(host.clone());
                 aliases = &[];
             }
-            let server = with_aliases(&built.server, aliases);
+            let redirected = old.as_ref().and_then(|server| server.redirected.as_ref());
+            let redirected = redirected.filter(|_| built.redirects);
+            if built.redirects {
+                self.redirecting.insert(host.clone());
+            }
+            let server = with_names(&built.server, aliases, redirected);
             let server = old.filter(|old| *old == server).unwrap_or(server);
-            servers.push((host.clone(), Arc::clone(&server)));
-            if built.decisions.is_empty() {
-                self.decisions.remove(&host);
-            } else {
-                decisions.push((host.clone(), Arc::clone(&built.decisions)));
-            }
-            if host.is_catch_all() || built.is_notable() {
-                self.noted.insert(host.clone());
-            } else {
-                self.noted.remove(&host);
-            }
             let entry = Entry {
                 claims,
                 built,
                 server,
             };
-            self.entries.insert(host, Box::new(entry));
+            rebuilt.push((host, Box::new(entry)));
         }
-        extend(&mut self.servers, servers);
-        extend(&mut self.decisions, decisions);
+        if self.entries.is_empty() {
+            self.entries = rebuilt.into_iter().collect();
+        } else {
+            self.entries.extend(rebuilt);
+        }
         let mut aliases = bereft;
         if any {
             aliases.extend(self.settle_aliases(context.options.conflict_policy));
+            self.settle_redirects();
         }
         Rebuilt { any, aliases }
     }
@@ -154,20 +144,18 @@ impl Hosts {
         }
         for definition in &causes.edits.added {
             for claim in claims(definition) {
-                let claims = touched.entry(host_of(&claim)).or_default();
-                // Most hosts have one.
-                if claims.is_empty() {
-                    claims.reserve_exact(1);
-                }
-                claims.push(claim);
+                touched.entry(host_of(&claim)).or_default().push(claim);
             }
         }
         if !causes.secrets.is_empty() {
             let changed: HashSet<_> = causes.secrets.iter().map(|change| change.name).collect();
-            for host in &self.noted {
-                let secrets = self.entries.get(host).map(|entry| &entry.built.secrets);
-                let mut secrets = secrets.into_iter().flatten();
-                if secrets.any(|name| changed.contains(name)) {
+            for (host, entry) in &self.entries {
+                if entry
+                    .built
+                    .secrets
+                    .iter()
+                    .any(|name| changed.contains(name))
+                {
                     touched.entry(host.clone()).or_default();
                 }
             }
@@ -178,28 +166,34 @@ impl Hosts {
     /// Gives the servers the aliases that they may have; answers those for which they are other ones than before.
     fn settle_aliases(&mut self, policy: ConflictPolicy) -> Vec<Host> {
         let (aliases, diagnostics) = alias::settle(&self.entries, &self.aliased, policy);
-        self.alias_diagnostics = diagnostics;
+        self.name_diagnostics = diagnostics;
         let mut changed = Vec::new();
         for (host, aliases) in aliases {
             let Some(entry) = self.entries.get_mut(&host) else {
                 continue;
             };
             if entry.server.aliases != aliases {
-                entry.server = with_aliases(&entry.built.server, &aliases);
-                self.servers.insert(host.clone(), Arc::clone(&entry.server));
+                let redirected = entry.server.redirected.as_ref();
+                entry.server = with_names(&entry.built.server, &aliases, redirected);
                 changed.push(host);
             }
         }
         changed
     }
-}
 
-/// Adds sorted entries, all at once where there are none.
-fn extend<V>(map: &mut BTreeMap<Host, V>, entries: Vec<(Host, V)>) {
-    if map.is_empty() {
-        *map = entries.into_iter().collect();
-    } else {
-        map.extend(entries);
+    /// Has clients redirected to those hosts that want it and may have it. Aliases have to be settled.
+    fn settle_redirects(&mut self) {
+        let (settled, diagnostics) = www::settle(&self.entries, &self.redirecting);
+        self.name_diagnostics.extend(diagnostics);
+        for host in &self.redirecting {
+            let Some(entry) = self.entries.get_mut(host) else {
+                continue;
+            };
+            let redirected = settled.get(host);
+            if entry.server.redirected.as_ref() != redirected {
+                entry.server = with_names(&entry.built.server, &entry.server.aliases, redirected);
+            }
+        }
     }
 }
 
@@ -230,12 +224,13 @@ fn sort(claims: &mut [Claim], policy: ConflictPolicy) {
     });
 }
 
-fn with_aliases(server: &Arc<Server>, aliases: &[Host]) -> Arc<Server> {
-    if server.aliases == aliases {
+fn with_names(server: &Arc<Server>, aliases: &[Host], redirected: Option<&Host>) -> Arc<Server> {
+    if server.aliases == aliases && server.redirected.as_ref() == redirected {
         return Arc::clone(server);
     }
     Arc::new(Server {
         aliases: aliases.to_vec(),
+        redirected: redirected.cloned(),
         ..server.as_ref().clone()
     })
 }

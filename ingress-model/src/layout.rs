@@ -52,6 +52,8 @@ pub struct Server {
     pub host: Host,
     /// Further names (`server-alias`), sorted, none of them a host of another server.
     pub aliases: Vec<Host>,
+    /// The other one of `host` and `www.host`, from which clients are redirected to this host (`from-to-www-redirect`).
+    pub redirected: Option<Host>,
     /// Whether an Ingress has a TLS section for this host, so that plain HTTP is redirected.
     pub tls: bool,
     /// Client certificates (`auth-tls-*`).
@@ -183,6 +185,9 @@ pub struct LocationSettings {
     pub response_headers: Vec<(Literal, Literal)>,
     /// Statuses whose response the default backend gives, sorted; they replace the ConfigMap's (`custom-http-errors`).
     pub custom_http_errors: Option<Vec<u16>>,
+    /// The backend that answers while the location's own has no endpoint, and that gives the responses of its own
+    /// `custom_http_errors` (`default-backend`).
+    pub default_backend: Option<UpstreamName>,
     /// Leaves error responses of endpoints as they are (`disable-proxy-intercept-errors`).
     pub disable_proxy_intercept_errors: bool,
     /// Leaves scheme and host out of redirects (`relative-redirects`).

@@ -59,6 +59,7 @@ mod services;
 pub mod snapshot;
 mod specification;
 mod spelling;
+mod stand_in;
 mod stream;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -66,6 +67,7 @@ mod tls;
 mod topology;
 mod upstream;
 pub mod value;
+mod www;
 
 pub use admit::{AdmissionIndex, Verdict, admit};
 pub use config::GlobalConfig;

@@ -5,7 +5,7 @@ use std::{borrow::Borrow, collections::BTreeMap, fmt, sync::Arc};
 
 use serde::{Serialize, Serializer};
 
-use crate::host::Host;
+use crate::{host::Host, object::ObjectName};
 
 /// The name by which a location finds its backend: `<namespace>-<service>-<port>`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -15,10 +15,23 @@ impl UpstreamName {
     /// The backend of locations that nothing defines: answers 404.
     pub const DEFAULT_BACKEND: &'static str = "upstream-default-backend";
 
+    /// How the names of [`UpstreamName::stand_in`] begin; no other one does.
+    pub(crate) const STAND_IN: &'static str = "custom-default-backend-";
+
     /// A name as it stands.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self(name.into())
+    }
+
+    /// The backend of a Service that an Ingress names as its default backend (`default-backend`):
+    /// `custom-default-backend-<namespace>-<service>`. A namespace with `-` has `/` behind it instead, so that no two
+    /// Services give one name.
+    #[must_use]
+    pub fn stand_in(service: &ObjectName) -> Self {
+        let (namespace, name) = (service.namespace(), service.name());
+        let joint = if namespace.contains('-') { '/' } else { '-' };
+        Self::new(&format!("{}{namespace}{joint}{name}", Self::STAND_IN))
     }
 
     /// The backend of locations that nothing defines.

@@ -24,8 +24,9 @@ use crate::{
     options::Options,
     outcome::Outcome,
     secrets::Secrets,
-    services::{self, Services},
+    services::Services,
     snapshot::Snapshot,
+    stand_in::StandIns,
     stream::{self, Streams},
     upstream::{Edits, Upstreams},
     value::Snippet,
@@ -64,6 +65,7 @@ pub struct Merger {
     /// Canaries by age.
     canary_definitions: BTreeMap<Age, Arc<Definition>>,
     canaries: Canaries,
+    stand_ins: StandIns,
     backends: Backends,
     tcp: Streams,
     udp: Streams,
@@ -95,6 +97,7 @@ impl Merger {
             .hosts
             .update(&causes, &context, &self.upstreams, &mut self.secrets);
         let mut backends = regrouped.backends;
+        backends.extend(self.stand_ins.update(&edits));
         backends.extend(self.aliased_backends(&rebuilt));
         backends.extend(self.serving_backends(&changes, before.ingresses.is_empty()));
         if rebuilt.any || !edits.is_empty() {
@@ -106,6 +109,7 @@ impl Merger {
             hosts: &self.hosts,
             upstreams: &self.upstreams,
             canaries: &self.canaries,
+            stand_ins: &self.stand_ins,
         };
         self.backends.update(backends, sources);
         let read = |protocol, old| stream::read(protocol, snapshot, &self.services, &context, old);
@@ -138,12 +142,13 @@ impl Merger {
 
     /// Keeps what is few among many: dependencies, canaries and stream snippets, the latter in order of age.
     fn note(&mut self, edits: &Edits) {
-        self.dependencies.update(edits);
         for definition in &edits.removed {
+            self.dependencies.remove(definition);
             self.canary_definitions.remove(&definition.age);
             self.stream_snippets.remove(&definition.age);
         }
         for definition in &edits.added {
+            self.dependencies.add(definition);
             if definition.settings.canary.is_some() {
                 let canary = Arc::clone(definition);
                 self.canary_definitions
@@ -161,17 +166,14 @@ impl Merger {
 
     /// The backends whose peers may be other ones.
     fn serving_backends(&mut self, changes: &Changes<'_>, is_first: bool) -> Vec<UpstreamName> {
-        self.services.update(changes);
+        let services = self.services.update(changes);
         if is_first {
             // Every backend is a new one, and built in any case.
             return Vec::new();
         }
-        let services = services::concerned(changes);
-        let backends = services.flat_map(|name| {
-            self.upstreams
-                .of_service(&name)
-                .cloned()
-                .collect::<Vec<_>>()
+        let backends = services.iter().flat_map(|name| {
+            let stand_in = self.stand_ins.of_service(name);
+            self.upstreams.of_service(name).cloned().chain(stand_in)
         });
         backends.collect()
     }
@@ -219,7 +221,7 @@ impl Merger {
         let mut diagnostics = self.config_diagnostics.clone();
         let (model, provenance) = assemble::assemble(parts, &mut self.secrets, &mut diagnostics);
         diagnostics.extend(self.ingresses.diagnostics().cloned());
-        diagnostics.extend(self.hosts.alias_diagnostics.iter().cloned());
+        diagnostics.extend(self.hosts.name_diagnostics.iter().cloned());
         diagnostics.extend(self.canaries.diagnostics.iter().cloned());
         diagnostics.extend(self.backends.diagnostics.values().flatten().cloned());
         diagnostics.extend(self.tcp.diagnostics.iter().cloned());

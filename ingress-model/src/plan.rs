@@ -247,6 +247,7 @@ fn server(old: &Server, new: &Server, reasons: &mut Vec<ReloadReason>) {
         [
             host,
             aliases,
+            redirected,
             client_auth,
             ssl_ciphers,
             ssl_prefer_server_ciphers,
@@ -375,6 +376,7 @@ fn annotations(
         cors,
         response_headers,
         custom_http_errors,
+        default_backend,
         disable_proxy_intercept_errors,
         relative_redirects,
         http2_push_preload,

@@ -36,12 +36,14 @@ impl Claim {
     }
 }
 
-/// A host's server, without the aliases, about which all hosts have to agree.
+/// A host's server, without further names, about which all hosts have to agree.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Built {
     pub(crate) server: Arc<Server>,
     /// `server-alias`, and whose it is.
     pub(crate) aliases: Option<(Arc<Definition>, Vec<Host>)>,
+    /// `from-to-www-redirect`.
+    pub(crate) redirects: bool,
     pub(crate) certificate: Option<HostCertificate>,
     pub(crate) decisions: Arc<Vec<Decision>>,
     pub(crate) diagnostics: Vec<Diagnostic>,
@@ -91,6 +93,7 @@ pub(crate) fn build(
     let server = Server {
         host: host.clone(),
         aliases: Vec::new(),
+        redirected: None,
         tls: certificate.is_some(),
         client_auth,
         ssl_ciphers: ssl_ciphers.map(|(_, value)| value.clone()),
@@ -105,6 +108,9 @@ pub(crate) fn build(
     Built {
         server: Arc::new(server),
         aliases: aliases.map(|(definition, aliases)| (Arc::clone(definition), aliases.clone())),
+        redirects: definitions
+            .iter()
+            .any(|definition| definition.settings.server.from_to_www_redirect),
         certificate,
         decisions: Arc::new(ledger.decisions),
         diagnostics: ledger.diagnostics,

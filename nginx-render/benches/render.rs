@@ -27,6 +27,7 @@ fn server(number: usize, settings: &Arc<LocationSettings>) -> Server {
     Server {
         host: Host::parse(&format!("h{number}.test")).unwrap_or_else(|_| Host::catch_all()),
         aliases: Vec::new(),
+        redirected: None,
         tls: true,
         client_auth: None,
         ssl_ciphers: None,

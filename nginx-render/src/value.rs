@@ -53,9 +53,6 @@ pub enum Unprintable {
     /// What is asked for needs a module that NGINX lacks.
     #[error("NGINX lacks the module {0:?}")]
     Missing(Module),
-    /// ModSecurity is to look at requests, and there are no rules by which it could.
-    #[error("there are no rules for ModSecurity")]
-    NoRules,
     /// The name of an object that cannot be part of a file's name.
     #[error("the name of its Secret cannot be the name of a file")]
     FileName,

@@ -8,7 +8,7 @@ use crate::{
 
 use super::{
     grammar::VARIABLES,
-    reader::Reader,
+    reader::{Entry, Reader},
     registry::{ANNOTATION, AnnotationInfo, Effect, Misuse, Scope},
 };
 
@@ -124,9 +124,13 @@ pub(super) fn hash_by(reader: &mut Reader<'_>) -> Option<HashBy> {
     })
 }
 
+/// A value that is no boolean means no, whatever the ConfigMap says.
 pub(super) fn service_upstream(reader: &mut Reader<'_>) -> bool {
+    let is_blank = |entry: Entry<'_>| entry.value.trim().is_empty();
+    let is_set = !reader.entry("service-upstream").is_none_or(is_blank);
     let fall_back = reader.policy().service_upstream;
-    reader.boolean("service-upstream").unwrap_or(fall_back)
+    let own = reader.boolean("service-upstream");
+    own.unwrap_or(fall_back && !is_set)
 }
 
 #[cfg(test)]

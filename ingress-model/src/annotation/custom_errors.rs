@@ -1,10 +1,10 @@
 //! Error pages by a default backend.
 
-use crate::{layout::LocationSettings, scalar, value::ValueError};
+use crate::{layout::LocationSettings, object::ObjectName, scalar, value::ValueError};
 
 use super::{
     reader::Reader,
-    registry::{ANNOTATION, AnnotationInfo, Misuse, Status},
+    registry::{ANNOTATION, AnnotationInfo, Misuse},
 };
 
 /// What can be set.
@@ -24,7 +24,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         value: "name of a Service",
         default: "the controller's",
         misuse: Misuse::Refuse,
-        status: Status::NotYet,
         example: "errors",
         doc: "Service that answers when the backend has no endpoint, and gives the responses of `custom-http-errors`.",
         ..ANNOTATION
@@ -58,14 +57,15 @@ fn status(text: &str) -> Result<u16, ValueError> {
     Ok(u16::try_from(number).unwrap_or_default())
 }
 
-/// The name of a Service in the Ingress's namespace.
-pub(super) fn default_backend(reader: &mut Reader<'_>) -> Option<String> {
+/// A Service in the Ingress's namespace.
+pub(super) fn default_backend(reader: &mut Reader<'_>) -> Option<ObjectName> {
+    let ingress = reader.name().clone();
     reader.value("default-backend", |text| {
         let named = scalar::is_label(text, 63)
             && !text.contains('.')
             && text.starts_with(|c: char| c.is_ascii_lowercase())
             && !text.ends_with('-');
-        named.then(|| text.to_owned()).ok_or(ValueError::Rule(
+        named.then(|| ingress.sibling(text)).ok_or(ValueError::Rule(
             "a Service's name has lower-case letters, digits and -, and begins with a letter",
         ))
     })
@@ -73,6 +73,7 @@ pub(super) fn default_backend(reader: &mut Reader<'_>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::annotation::testing::settings;
 
     #[test]
@@ -94,7 +95,10 @@ mod tests {
     fn the_default_backend_is_a_service() {
         let read =
             |text| settings(&[("default-backend", text)]).map(|settings| settings.default_backend);
-        assert_eq!(read("errors"), Some(Some("errors".into())));
+        assert_eq!(
+            read("errors"),
+            Some(Some(ObjectName::new("shop", "errors")))
+        );
         for bad in ["Not_A_Name", "1a", "a.b", "shop/errors", "a-"] {
             assert_eq!(read(bad), None, "{bad:?}");
         }

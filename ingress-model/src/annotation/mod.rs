@@ -42,7 +42,7 @@ use crate::{
     diagnostic::Diagnostic,
     host::Host,
     layout::{LocationSettings, VerifyClient},
-    live::{CookieAffinity, HashBy, LoadBalance, TrafficShaping},
+    live::{CookieAffinity, HashBy, LoadBalance, TrafficShaping, UpstreamName},
     object::ObjectName,
     options::Options,
     value::{Literal, Snippet, Template},
@@ -68,9 +68,8 @@ pub struct IngressSettings {
     pub canary: Option<TrafficShaping>,
     /// Raw configuration for the stream block (`stream-snippet`).
     pub stream_snippet: Option<Snippet>,
-    /// The Service that answers instead of a backend without endpoints, and for `custom-http-errors`
-    /// (`default-backend`); its namespace is the Ingress's.
-    pub default_backend: Option<String>,
+    /// The Service behind [`LocationSettings::default_backend`].
+    pub default_backend: Option<ObjectName>,
     /// What [`IngressSettings::resolve`] has to look up.
     pub references: References,
 }
@@ -240,6 +239,7 @@ fn read(reader: &mut Reader<'_>) -> Option<IngressSettings> {
     };
     let canary = canary::read(reader);
     let default_backend = custom_errors::default_backend(reader);
+    location.default_backend = default_backend.as_ref().map(UpstreamName::stand_in);
     if reader.is_refused() {
         return None;
     }

@@ -5,7 +5,7 @@ use crate::{config::Risk, layout::ModSecurity};
 use super::{
     grammar::VARIABLES,
     reader::Reader,
-    registry::{ANNOTATION, AnnotationInfo, Status},
+    registry::{ANNOTATION, AnnotationInfo},
 };
 
 /// What can be set.
@@ -15,7 +15,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         value: "boolean",
         default: "as the ConfigMap has it",
         config_key: Some("enable-modsecurity"),
-        status: Status::NotYet,
         example: "true",
         doc: "Whether ModSecurity looks at requests.",
         ..ANNOTATION
@@ -25,7 +24,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         value: "boolean",
         default: "false",
         config_key: Some("enable-owasp-modsecurity-crs"),
-        status: Status::NotYet,
         example: "true",
         doc: "Whether ModSecurity has the OWASP core rule set.",
         ..ANNOTATION
@@ -35,7 +33,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         value: "letters, digits and `-_${}`",
         default: "none",
         risk: Risk::High,
-        status: Status::NotYet,
         example: "$request_id",
         doc: "Identity of a request in ModSecurity's log.",
         ..ANNOTATION
@@ -46,7 +43,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         default: "none",
         config_key: Some("modsecurity-snippet"),
         risk: Risk::Critical,
-        status: Status::NotYet,
         example: "SecRuleEngine On",
         doc: "Rules for ModSecurity, instead of its file of rules.",
         ..ANNOTATION

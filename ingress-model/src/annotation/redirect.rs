@@ -10,7 +10,7 @@ use crate::{
 use super::{
     grammar::{CAPTURES, URL},
     reader::Reader,
-    registry::{ANNOTATION, AnnotationInfo, Misuse, Scope, Status},
+    registry::{ANNOTATION, AnnotationInfo, Misuse, Scope},
 };
 
 /// What can be set.
@@ -81,7 +81,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         default: "false",
         scope: Scope::Server,
         misuse: Misuse::Refuse,
-        status: Status::NotYet,
         example: "true",
         doc: "Redirects `www.` of the host to the host, or the host to itself without `www.`.",
         ..ANNOTATION

@@ -5,7 +5,7 @@ use crate::{config::Risk, layout::Tracing};
 use super::{
     grammar::Grammar,
     reader::Reader,
-    registry::{ANNOTATION, AnnotationInfo, Misuse, Status},
+    registry::{ANNOTATION, AnnotationInfo, Misuse},
 };
 
 /// What can be set.
@@ -15,7 +15,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         value: "boolean",
         default: "as the ConfigMap has it",
         config_key: Some("enable-opentelemetry"),
-        status: Status::NotYet,
         example: "true",
         doc: "Whether requests are traced.",
         ..ANNOTATION
@@ -26,7 +25,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         value: "boolean",
         default: "true",
         config_key: Some("opentelemetry-trust-incoming-span"),
-        status: Status::NotYet,
         example: "false",
         doc: "Whether a trace that the client began is continued.",
         ..ANNOTATION
@@ -39,7 +37,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         config_key: Some("opentelemetry-operation-name"),
         risk: Risk::Medium,
         misuse: Misuse::Refuse,
-        status: Status::NotYet,
         example: "shop",
         doc: "Name of the span.",
         ..ANNOTATION

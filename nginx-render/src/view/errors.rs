@@ -1,4 +1,4 @@
-//! Responses of the default backend in place of error responses.
+//! Responses of default backends in place of error responses.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -6,7 +6,7 @@ use ingress_model::{config::RenderConfig, layout::LocationSettings, live::Upstre
 
 use crate::{
     source_map::{END, Source, Sources},
-    value::{Printed, constant, literal, switch, word},
+    value::{Printed, Unprintable, constant, literal, switch, word},
 };
 
 use super::{
@@ -14,22 +14,49 @@ use super::{
     internal::{self, InternalView},
 };
 
-/// `error_page` for the statuses that the default backend answers.
-pub(crate) fn pages(statuses: &[u16]) -> Vec<Directive> {
-    statuses
-        .iter()
-        .map(|status| {
-            directive(
-                "error_page",
-                [word(status), word("="), internal::named(&name(*status))],
-            )
+/// A status that a default backend answers.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ErrorPage {
+    backend: UpstreamName,
+    status: u16,
+}
+
+impl ErrorPage {
+    /// The pages of the controller's default backend.
+    pub(crate) fn common(statuses: &[u16]) -> impl Iterator<Item = Self> {
+        let backend = UpstreamName::default_backend();
+        statuses.iter().map(move |status| Self {
+            backend: backend.clone(),
+            status: *status,
         })
-        .collect()
+    }
+
+    /// The pages that a location asks for itself.
+    pub(crate) fn of_location(settings: &LocationSettings) -> impl Iterator<Item = Self> {
+        let backend = settings.default_backend.clone();
+        let backend = backend.unwrap_or_else(UpstreamName::default_backend);
+        let statuses = settings.custom_http_errors.iter().flatten();
+        statuses.map(move |status| Self {
+            backend: backend.clone(),
+            status: *status,
+        })
+    }
+
+    /// Each name is one of objects, and so has no character that would end the word.
+    fn name(&self) -> String {
+        format!("custom_{}_{}", self.backend, self.status)
+    }
+
+    fn directive(&self) -> Directive {
+        let arguments = [word(self.status), word("="), internal::named(&self.name())];
+        directive("error_page", arguments)
+    }
 }
 
 /// What the http block says.
 pub(crate) fn inherited(config: &RenderConfig) -> Vec<Directive> {
-    let mut directives = pages(&config.custom_http_errors);
+    let pages = ErrorPage::common(&config.custom_http_errors);
+    let mut directives: Vec<_> = pages.map(|page| page.directive()).collect();
     if !config.custom_http_errors.is_empty() && !config.disable_proxy_intercept_errors {
         directives.push(directive("proxy_intercept_errors", [switch(true)]));
     }
@@ -44,11 +71,12 @@ pub(crate) fn of_location(
     signin: Option<Printed>,
 ) -> Vec<Directive> {
     let own = settings.custom_http_errors.as_deref();
-    let mut directives = match own {
-        Some(statuses) => pages(statuses),
-        None if signin.is_some() => pages(&config.custom_http_errors),
+    let pages: Vec<ErrorPage> = match own {
+        Some(_) => ErrorPage::of_location(settings).collect(),
+        None if signin.is_some() => ErrorPage::common(&config.custom_http_errors).collect(),
         None => Vec::new(),
     };
+    let mut directives: Vec<_> = pages.iter().map(ErrorPage::directive).collect();
     if let Some(signin) = signin {
         directives.push(directive("error_page", [word(401), word("="), signin]));
     }
@@ -65,29 +93,43 @@ pub(crate) fn of_location(
     directives
 }
 
-/// The locations that ask the default backend, for the statuses that a server may need.
+/// The locations that ask default backends.
 pub(crate) fn locations(
-    statuses: &BTreeSet<u16>,
+    pages: &BTreeSet<ErrorPage>,
     source: &Arc<Source>,
     sources: &mut Sources,
 ) -> Vec<InternalView> {
-    statuses
+    pages
         .iter()
-        .map(|status| location(*status, source, sources))
+        .filter_map(|page| location(page, source, sources).ok())
         .collect()
 }
 
-fn location(status: u16, source: &Arc<Source>, sources: &mut Sources) -> InternalView {
+fn location(
+    page: &ErrorPage,
+    source: &Arc<Source>,
+    sources: &mut Sources,
+) -> Result<InternalView, Unprintable> {
     let variable = |name: &str| constant(name.to_owned());
     let header = |name, value| directive("proxy_set_header", [word(name), value]);
-    let upstream = literal(UpstreamName::DEFAULT_BACKEND).unwrap_or_else(|_| variable("\"\""));
-    InternalView {
+    let set = |name, value| directive("set", [variable(name), value]);
+    let mut handler = vec![set("$proxy_upstream_name", literal(page.backend.as_str())?)];
+    if page.backend.as_str() != UpstreamName::DEFAULT_BACKEND {
+        // As long as the Service has no endpoints, its author is no worse off than without it.
+        let common = literal(UpstreamName::DEFAULT_BACKEND)?;
+        handler.push(set("$default_backend", common));
+    }
+    handler.extend([
+        directive("rewrite", [variable("^"), variable("/"), word("break")]),
+        directive("proxy_pass", [variable("http://upstream_balancer")]),
+    ]);
+    Ok(InternalView {
         begin: sources.begin(Arc::clone(source)),
         end: END,
-        matcher: internal::named(&name(status)),
+        matcher: internal::named(&page.name()),
         settings: vec![
             directive("proxy_intercept_errors", [switch(false)]),
-            header("X-Code", word(status)),
+            header("X-Code", word(page.status)),
             header("X-Format", variable("$http_accept")),
             header("X-Original-URI", variable("$request_uri")),
             header("X-Namespace", variable("$namespace")),
@@ -102,14 +144,6 @@ fn location(status: u16, source: &Arc<Source>, sources: &mut Sources) -> Interna
         snippet: None,
         cors: None,
         escapes_uri: false,
-        handler: vec![
-            directive("set", [variable("$proxy_upstream_name"), upstream]),
-            directive("rewrite", [variable("^"), variable("/"), word("break")]),
-            directive("proxy_pass", [variable("http://upstream_balancer")]),
-        ],
-    }
-}
-
-fn name(status: u16) -> String {
-    format!("custom_{}_{status}", UpstreamName::DEFAULT_BACKEND)
+        handler,
+    })
 }

@@ -1,14 +1,18 @@
 //! What goes with a server besides its text.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use crate::{
     rendered::{FileContent, RelativePath},
-    source_map::{Source, Sources},
+    source_map::{Note, Source, Sources},
 };
 
 use super::{
-    access::ZoneMap, client_auth::OwnedFile, external_auth::AuthUpstreams, internal::InternalView,
+    access::ZoneMap, client_auth::OwnedFile, errors::ErrorPage, external_auth::AuthUpstreams,
+    internal::InternalView,
 };
 
 /// Collected while the view of a server is made.
@@ -16,10 +20,12 @@ use super::{
 pub(crate) struct Extras {
     pub(crate) sources: Sources,
     pub(crate) files: Vec<OwnedFile>,
+    /// What cannot be as it was asked for.
+    pub(crate) notes: Vec<Note>,
     /// Further locations by what they match: several locations may share one.
     pub(crate) internal: BTreeMap<String, InternalView>,
-    /// Statuses that the default backend answers.
-    pub(crate) statuses: BTreeSet<u16>,
+    /// Statuses that a default backend answers.
+    pub(crate) error_pages: BTreeSet<ErrorPage>,
     pub(crate) shared: Shared,
 }
 
@@ -40,13 +46,19 @@ impl Extras {
             .or_insert(location);
     }
 
-    pub(crate) fn add_file(
-        &mut self,
-        path: RelativePath,
-        file: FileContent,
-        source: &std::sync::Arc<Source>,
-    ) {
-        self.files.push((path, file, std::sync::Arc::clone(source)));
+    /// Notes what cannot be as it was asked for.
+    pub(crate) fn note(&mut self, source: &Arc<Source>, what: &'static str, text: &str) {
+        self.notes.push(Note {
+            source: Arc::new(Source {
+                what,
+                ..source.as_ref().clone()
+            }),
+            text: text.into(),
+        });
+    }
+
+    pub(crate) fn add_file(&mut self, path: RelativePath, file: FileContent, source: &Arc<Source>) {
+        self.files.push((path, file, Arc::clone(source)));
     }
 }
 

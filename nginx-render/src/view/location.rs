@@ -20,7 +20,7 @@ use super::{
     Context, SnippetView, access,
     cors::{self, CorsView},
     directive::{Directive, directive},
-    errors,
+    errors::{self, ErrorPage},
     external_auth::ExternalAuthView,
     extras::Extras,
     fastcgi, headers, mirror, modsecurity, proxy,
@@ -225,9 +225,7 @@ impl LocationView {
         }
         self.settings
             .extend(errors::of_location(settings, context.config, signin));
-        extras
-            .statuses
-            .extend(settings.custom_http_errors.iter().flatten());
+        extras.error_pages.extend(ErrorPage::of_location(settings));
         Ok(headers)
     }
 
@@ -253,8 +251,12 @@ impl LocationView {
             .filter(|relative| *relative != context.config.relative_redirects);
         self.settings
             .extend(relative.map(|relative| directive("absolute_redirect", [switch(!relative)])));
-        self.settings
-            .extend(telemetry::of_location(&settings.tracing, context)?);
+        self.settings.extend(telemetry::of_location(
+            &settings.tracing,
+            context,
+            source,
+            extras,
+        )?);
         if settings.http2_push_preload && context.capabilities.has_http2_push() {
             self.settings
                 .push(directive("http2_push_preload", [switch(true)]));
@@ -396,6 +398,9 @@ fn variables(location: &Location) -> Result<Vec<Directive>, Unprintable> {
         "$proxy_upstream_name",
         literal(location.upstream.as_str())?,
     ));
+    if let Some(backend) = &location.settings.default_backend {
+        variables.push(set("$default_backend", literal(backend.as_str())?));
+    }
     Ok(variables)
 }
 

@@ -119,10 +119,11 @@ pub(crate) fn files(context: &Context<'_>) -> Vec<(&'static str, FileContent)> {
     files
 }
 
-/// What a location says.
+/// What a location says. Where requests cannot be looked at as they are to be, that is noted and they are served:
+/// ModSecurity only comes on top of access checks.
 ///
 /// # Errors
-/// When requests are to be looked at and cannot be: the location must not be served then.
+/// When a setting cannot stand in the configuration.
 pub(crate) fn directives(
     modsecurity: &ModSecurity,
     location: &Location,
@@ -132,10 +133,11 @@ pub(crate) fn directives(
 ) -> Result<Vec<Directive>, Unprintable> {
     let is_asked_for = modsecurity.enable == Some(true);
     let has_module = context.capabilities.has(Module::ModSecurity);
-    if is_asked_for && !has_module {
-        return Err(Unprintable::Missing(Module::ModSecurity));
-    }
     if !has_module {
+        if is_asked_for {
+            let text = "requests are not looked at: NGINX has no module for ModSecurity";
+            extras.note(source, "enable-modsecurity", text);
+        }
         return Ok(Vec::new());
     }
     let above = is_on(context);
@@ -167,15 +169,22 @@ pub(crate) fn directives(
         let text = format!("{}\n", rules.as_str());
         extras.add_file(path, FileContent::public(text), source);
     } else if !above {
-        let recommended = machine.recommended.as_ref().ok_or(Unprintable::NoRules)?;
-        directives.push(directive("modsecurity_rules_file", [plain(recommended)?]));
+        match &machine.recommended {
+            Some(path) => directives.push(directive("modsecurity_rules_file", [plain(path)?])),
+            None => {
+                let text = "ModSecurity has no rules: this machine has no modsecurity.conf";
+                extras.note(source, "enable-modsecurity", text);
+            }
+        }
     }
     let has_core = above && context.config.enable_owasp_modsecurity_crs;
     if modsecurity.core_rules && !has_core {
         if machine.core.is_empty() {
-            return Err(Unprintable::NoRules);
+            let text = "this machine does not have the OWASP core rule set";
+            extras.note(source, "enable-owasp-core-rules", text);
+        } else {
+            directives.push(file(context, CORE_RULES)?);
         }
-        directives.push(file(context, CORE_RULES)?);
     }
     Ok(directives)
 }

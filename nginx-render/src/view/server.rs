@@ -14,14 +14,17 @@ use ingress_model::{
 use crate::{
     capabilities::Module,
     source_map::{END, Mark, Note, Source, Text},
-    value::{Printed, Unprintable, argument, plain, switch, template, word},
+    value::{
+        Printed, Unprintable, argument, concatenated, constant, literal, plain, switch, template,
+        word,
+    },
 };
 
 use super::{
     Context, SnippetView,
     client_auth::{self, ClientAuthView, OwnedFile},
     directive::{Directive, directive},
-    errors,
+    errors::{self, ErrorPage},
     extras::{Extras, Shared},
     internal::InternalView,
     listen,
@@ -64,6 +67,14 @@ struct ServerView {
     health_path: Option<Printed>,
     /// Who may see NGINX's own figures.
     status_clients: Option<Vec<Directive>>,
+    /// From where clients are redirected to the host.
+    redirected: Option<Redirected>,
+}
+
+/// A name from which clients are redirected to a host.
+struct Redirected {
+    name: Printed,
+    target: Printed,
 }
 
 /// Renders a server.
@@ -78,7 +89,10 @@ pub(crate) fn render(server: &Server, context: &Context<'_>) -> Result<Fragment,
         notes: Vec::new(),
     };
     let view = builder.view();
-    let Builder { extras, notes, .. } = builder;
+    let Builder {
+        extras, mut notes, ..
+    } = builder;
+    notes.extend(extras.notes);
     let text = Text::read(&view.render()?, &extras.sources);
     Ok(Fragment {
         text,
@@ -180,6 +194,12 @@ impl Builder<'_> {
                 .own_location("/nginx_status")
                 .filter(|_| context.capabilities.has(Module::StubStatus))
                 .map(|_| status_clients(context)),
+            redirected: server.redirected.as_ref().and_then(|name| {
+                Some(Redirected {
+                    name: plain(name.as_str()).ok()?,
+                    target: redirect_target(server)?,
+                })
+            }),
         }
     }
 
@@ -341,10 +361,10 @@ impl Builder<'_> {
 
     /// The locations that only NGINX itself asks.
     fn internal(&mut self) -> Vec<InternalView> {
-        let mut statuses = std::mem::take(&mut self.extras.statuses);
-        statuses.extend(&self.context.config.custom_http_errors);
+        let mut pages = std::mem::take(&mut self.extras.error_pages);
+        pages.extend(ErrorPage::common(&self.context.config.custom_http_errors));
         let source = Arc::new(self.source());
-        let errors = errors::locations(&statuses, &source, &mut self.extras.sources);
+        let errors = errors::locations(&pages, &source, &mut self.extras.sources);
         std::mem::take(&mut self.extras.internal)
             .into_values()
             .chain(errors)
@@ -407,6 +427,14 @@ fn common_redirect(server: &Server, context: &Context<'_>) -> Option<Printed> {
     targets
         .all(|target| target.is_some_and(|target| target.0 == first.0))
         .then_some(first)
+}
+
+/// The host, with the port that the client asked for, and the path without a final `/`.
+fn redirect_target(server: &Server) -> Option<Printed> {
+    let scheme = constant("\"$pass_access_scheme://\"".into());
+    let rest = constant("\"$redirect_port$redirect_uri\"".into());
+    let host = literal(server.host.as_str()).ok()?;
+    Some(concatenated(&[&scheme, &host, &rest]))
 }
 
 fn status_clients(context: &Context<'_>) -> Vec<Directive> {

@@ -1,16 +1,19 @@
 //! Tracing by the OpenTelemetry project's module (`otel_ngx_module`).
 
+use std::sync::Arc;
+
 use ingress_model::{Layout, config::OpenTelemetry, layout::Tracing};
 
 use crate::{
     capabilities::Module,
-    source_map::Note,
+    source_map::{Note, Source},
     value::{Unprintable, argument, plain, switch, template},
 };
 
 use super::{
     Context,
     directive::{Directive, directive},
+    extras::Extras,
     note,
 };
 
@@ -19,9 +22,17 @@ pub(crate) const SETTINGS: &str = "opentelemetry.toml";
 
 /// Whether the module can be used.
 pub(crate) fn is_possible(context: &Context<'_>) -> bool {
+    obstacle(context).is_none()
+}
+
+/// Why the module cannot be used, if it cannot.
+fn obstacle(context: &Context<'_>) -> Option<&'static str> {
     let config = &context.config.opentelemetry;
-    context.capabilities.has(Module::OpenTelemetry)
-        && (config.config.is_some() || config.collector_host.is_some())
+    if !context.capabilities.has(Module::OpenTelemetry) {
+        return Some("NGINX has no module for it");
+    }
+    let is_set = config.config.is_some() || config.collector_host.is_some();
+    (!is_set).then_some("otlp-collector-host is not set")
 }
 
 /// Whether the configuration or an Ingress asks for it.
@@ -47,12 +58,7 @@ pub(crate) fn inherited(
     if !is_wanted(layout) {
         return Ok(Vec::new());
     }
-    if !is_possible(context) {
-        let why = if context.capabilities.has(Module::OpenTelemetry) {
-            "otlp-collector-host is not set"
-        } else {
-            "NGINX has no module for it"
-        };
+    if let Some(why) = obstacle(context) {
         notes.push(note(
             "enable-opentelemetry",
             format!("requests are not traced: {why}"),
@@ -81,9 +87,18 @@ pub(crate) fn inherited(
 pub(crate) fn of_location(
     tracing: &Tracing,
     context: &Context<'_>,
+    source: &Arc<Source>,
+    extras: &mut Extras,
 ) -> Result<Vec<Directive>, Unprintable> {
     let config = &context.config.opentelemetry;
-    if !tracing.enable.unwrap_or(config.enable) || !is_possible(context) {
+    if !tracing.enable.unwrap_or(config.enable) {
+        return Ok(Vec::new());
+    }
+    if let Some(why) = obstacle(context) {
+        if tracing.enable == Some(true) {
+            let text = format!("requests are not traced: {why}");
+            extras.note(source, "enable-opentelemetry", &text);
+        }
         return Ok(Vec::new());
     }
     let trust = tracing

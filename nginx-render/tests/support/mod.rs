@@ -35,6 +35,7 @@ pub(crate) fn server(name: &str, locations: impl IntoIterator<Item = Location>) 
     Server {
         host: host(name),
         aliases: Vec::new(),
+        redirected: None,
         tls: false,
         client_auth: None,
         ssl_ciphers: None,
