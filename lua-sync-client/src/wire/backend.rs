@@ -101,7 +101,7 @@ pub struct CookieAffinity {
     /// Host → paths at which it may be set.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub locations: BTreeMap<String, Vec<String>>,
-    /// `Secure` always; otherwise only when the request came by TLS.
+    /// `Secure` always; otherwise when the request came by TLS. There is no "never", as in ingress-nginx.
     #[serde(skip_serializing_if = "is_false")]
     pub secure: bool,
     /// `Path`; empty: the location's.
@@ -145,7 +145,7 @@ pub struct HashBy {
 pub struct TrafficShaping {
     /// Share of the requests, out of `weight_total`.
     pub weight: u32,
-    /// What the weight is a share of; up to 100 counts as 100.
+    /// What the weight is a share of; 0 counts as 100.
     pub weight_total: u32,
     /// Requests with this header.
     pub header: String,

@@ -159,6 +159,26 @@ fn a_retry_avoids_the_failed_peer_even_if_it_is_its_turn() {
 }
 
 #[test]
+fn a_retry_does_not_go_to_a_peer_that_is_gone_by_then() {
+    let nginx = Nginx::start();
+    let (silent, connections) = Upstream::silent();
+    let (gone, new) = (Upstream::start("gone"), Upstream::start("new"));
+    nginx.post_backends(&[backend("a", &[silent, gone])]);
+    let request = || http::request(nginx.http, "GET", "/impatient", &[("X-Backend", "a")], "");
+    // Whichever peer this begins with, it ends at the other one, and the silent peer is next.
+    assert_eq!(request().body, "gone");
+    connections.try_iter().for_each(drop);
+    let response = thread::scope(|scope| {
+        let waiting = scope.spawn(request);
+        let _held = connections.recv().unwrap();
+        // No other request of the worker looks the backend up meanwhile.
+        nginx.post_backends(&[backend("a", &[silent, new])]);
+        waiting.join().unwrap()
+    });
+    assert_eq!(response.body, "new");
+}
+
+#[test]
 fn ipv6_endpoints() {
     let nginx = Nginx::start();
     let upstream = Upstream::start_v6("six");
