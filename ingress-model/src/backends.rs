@@ -16,7 +16,7 @@ use crate::{
     object::{ObjectKind, ObjectName, ObjectRef},
     services::Services,
     stand_in::StandIns,
-    upstream::{Group, Upstreams},
+    upstream::{Upstreams, User},
 };
 
 /// What backends are built from.
@@ -92,7 +92,7 @@ fn build(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Backend> {
     let group = sources.upstreams.group(name)?;
-    let user = group.users.first()?;
+    let user = group.first()?;
     let target = user.target()?;
     let settings = &user.definition.settings;
     if user.is_canary() && !sources.canaries.mains.contains_key(name) {
@@ -142,9 +142,9 @@ fn peers(service: &ObjectName, sources: Sources<'_>, query: Query<'_>) -> Peers 
     }
 }
 
-fn tell(group: &Group, reason: Reason, message: &str, diagnostics: &mut Vec<Diagnostic>) {
+fn tell(users: &[User], reason: Reason, message: &str, diagnostics: &mut Vec<Diagnostic>) {
     let mut told = HashSet::new();
-    for user in &group.users {
+    for user in users {
         if told.insert(&user.definition.name) {
             let object = user.definition.reference();
             diagnostics.push(Diagnostic::new(object, Severity::Warning, reason, message));
@@ -156,15 +156,15 @@ fn tell(group: &Group, reason: Reason, message: &str, diagnostics: &mut Vec<Diag
 /// `affinity-canary-behavior` is `legacy`. Of several main backends, it is the first one with affinity.
 fn shared_affinity(
     name: &UpstreamName,
-    group: &Group,
+    users: &[User],
     sources: Sources<'_>,
 ) -> Option<CookieAffinity> {
-    let legacy = group.users.first().is_none_or(|user| {
+    let legacy = users.first().is_none_or(|user| {
         let settings = &user.definition.settings;
         settings.canary.is_none() || settings.backend.affinity_canary_legacy
     });
     if legacy {
-        return affinity(group, sources.hosts);
+        return affinity(users, sources.hosts);
     }
     let mains = sources.canaries.mains.get(name)?;
     mains
@@ -175,14 +175,14 @@ fn shared_affinity(
 
 /// The cookie may be set at the paths, as the Ingresses write them, that go to the backend, on their hosts and those
 /// hosts' aliases.
-fn affinity(group: &Group, hosts: &Hosts) -> Option<CookieAffinity> {
-    let settings = &group.users.first()?.definition.settings.backend;
+fn affinity(users: &[User], hosts: &Hosts) -> Option<CookieAffinity> {
+    let settings = &users.first()?.definition.settings.backend;
     let mut affinity = settings.affinity.clone()?;
     let everywhere = HostRule {
         host: Host::catch_all(),
         paths: Vec::new(),
     };
-    for user in &group.users {
+    for user in users {
         let catch_all = user.definition.catch_all.then_some(&everywhere);
         for rule in user.definition.hosts.iter().chain(catch_all) {
             let server = hosts.entries.get(&rule.host).map(|entry| &entry.server);

@@ -17,6 +17,7 @@ use crate::{
     host::Host,
     layout::Server,
     options::ConflictPolicy,
+    provenance::Decision,
     secrets::Secrets,
     server::{self, Built, Claim},
     upstream::{Edits, Upstreams},
@@ -35,7 +36,13 @@ pub(crate) struct Entry {
 /// Hosts with their servers. Once updated, the catch-all host is always there.
 #[derive(Debug, Default)]
 pub(crate) struct Hosts {
-    pub(crate) entries: BTreeMap<Host, Box<Entry>>,
+    pub(crate) entries: HashMap<Host, Box<Entry>>,
+    /// The servers of all entries.
+    pub(crate) servers: BTreeMap<Host, Arc<Server>>,
+    /// The decisions about those entries about which there are any.
+    pub(crate) decisions: BTreeMap<Host, Arc<Vec<Decision>>>,
+    /// Hosts with more than servers and decisions: a certificate, Secrets or diagnostics. The catch-all host is one.
+    pub(crate) noted: BTreeSet<Host>,
     /// What there is to say about further names of hosts.
     pub(crate) name_diagnostics: Vec<Diagnostic>,
     /// Hosts that want aliases.
@@ -74,10 +81,13 @@ impl Hosts {
         let touched = self.touched(causes);
         let removed = causes.edits.removed_names();
         let any = !touched.is_empty();
-        let mut rebuilt = Vec::with_capacity(touched.len());
+        let mut servers = Vec::with_capacity(touched.len());
+        let mut decisions = Vec::with_capacity(touched.len());
         let mut bereft = Vec::new();
-        // Each is built by itself, so that their order does not matter.
-        for (host, added) in touched.into_iter().collect::<Vec<_>>() {
+        let mut touched: Vec<_> = touched.into_iter().collect();
+        touched.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        self.entries.reserve(touched.len());
+        for (host, added) in touched {
             let (mut claims, old) = match self.entries.remove(&host) {
                 Some(entry) => (entry.claims, Some(entry.server)),
                 None => (Vec::new(), None),
@@ -92,6 +102,9 @@ impl Hosts {
             self.aliased.remove(&host);
             self.redirecting.remove(&host);
             if claims.is_empty() && !host.is_catch_all() {
+                self.servers.remove(&host);
+                self.decisions.remove(&host);
+                self.noted.remove(&host);
                 continue;
             }
             let built = server::build(&host, &claims, context, upstreams, secrets);
@@ -109,18 +122,26 @@ impl Hosts {
             }
             let server = with_names(&built.server, aliases, redirected);
             let server = old.filter(|old| *old == server).unwrap_or(server);
+            servers.push((host.clone(), Arc::clone(&server)));
+            if built.decisions.is_empty() {
+                self.decisions.remove(&host);
+            } else {
+                decisions.push((host.clone(), Arc::clone(&built.decisions)));
+            }
+            if host.is_catch_all() || built.is_notable() {
+                self.noted.insert(host.clone());
+            } else {
+                self.noted.remove(&host);
+            }
             let entry = Entry {
                 claims,
                 built,
                 server,
             };
-            rebuilt.push((host, Box::new(entry)));
+            self.entries.insert(host, Box::new(entry));
         }
-        if self.entries.is_empty() {
-            self.entries = rebuilt.into_iter().collect();
-        } else {
-            self.entries.extend(rebuilt);
-        }
+        extend(&mut self.servers, servers);
+        extend(&mut self.decisions, decisions);
         let mut aliases = bereft;
         if any {
             aliases.extend(self.settle_aliases(context.options.conflict_policy));
@@ -144,18 +165,20 @@ impl Hosts {
         }
         for definition in &causes.edits.added {
             for claim in claims(definition) {
-                touched.entry(host_of(&claim)).or_default().push(claim);
+                let claims = touched.entry(host_of(&claim)).or_default();
+                // Most hosts have one.
+                if claims.is_empty() {
+                    claims.reserve_exact(1);
+                }
+                claims.push(claim);
             }
         }
         if !causes.secrets.is_empty() {
             let changed: HashSet<_> = causes.secrets.iter().map(|change| change.name).collect();
-            for (host, entry) in &self.entries {
-                if entry
-                    .built
-                    .secrets
-                    .iter()
-                    .any(|name| changed.contains(name))
-                {
+            for host in &self.noted {
+                let secrets = self.entries.get(host).map(|entry| &entry.built.secrets);
+                let mut secrets = secrets.into_iter().flatten();
+                if secrets.any(|name| changed.contains(name)) {
                     touched.entry(host.clone()).or_default();
                 }
             }
@@ -175,6 +198,7 @@ impl Hosts {
             if entry.server.aliases != aliases {
                 let redirected = entry.server.redirected.as_ref();
                 entry.server = with_names(&entry.built.server, &aliases, redirected);
+                self.servers.insert(host.clone(), Arc::clone(&entry.server));
                 changed.push(host);
             }
         }
@@ -183,7 +207,7 @@ impl Hosts {
 
     /// Has clients redirected to those hosts that want it and may have it. Aliases have to be settled.
     fn settle_redirects(&mut self) {
-        let (settled, diagnostics) = www::settle(&self.entries, &self.redirecting);
+        let (settled, diagnostics) = www::settle(&self.entries, &self.servers, &self.redirecting);
         self.name_diagnostics.extend(diagnostics);
         for host in &self.redirecting {
             let Some(entry) = self.entries.get_mut(host) else {
@@ -192,8 +216,18 @@ impl Hosts {
             let redirected = settled.get(host);
             if entry.server.redirected.as_ref() != redirected {
                 entry.server = with_names(&entry.built.server, &entry.server.aliases, redirected);
+                self.servers.insert(host.clone(), Arc::clone(&entry.server));
             }
         }
+    }
+}
+
+/// Adds sorted entries, all at once where there are none.
+fn extend<V>(map: &mut BTreeMap<Host, V>, entries: Vec<(Host, V)>) {
+    if map.is_empty() {
+        *map = entries.into_iter().collect();
+    } else {
+        map.extend(entries);
     }
 }
 

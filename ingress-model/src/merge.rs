@@ -24,7 +24,7 @@ use crate::{
     options::Options,
     outcome::Outcome,
     secrets::Secrets,
-    services::Services,
+    services::{self, Services},
     snapshot::Snapshot,
     stand_in::StandIns,
     stream::{self, Streams},
@@ -142,13 +142,12 @@ impl Merger {
 
     /// Keeps what is few among many: dependencies, canaries and stream snippets, the latter in order of age.
     fn note(&mut self, edits: &Edits) {
+        self.dependencies.update(edits);
         for definition in &edits.removed {
-            self.dependencies.remove(definition);
             self.canary_definitions.remove(&definition.age);
             self.stream_snippets.remove(&definition.age);
         }
         for definition in &edits.added {
-            self.dependencies.add(definition);
             if definition.settings.canary.is_some() {
                 let canary = Arc::clone(definition);
                 self.canary_definitions
@@ -166,14 +165,16 @@ impl Merger {
 
     /// The backends whose peers may be other ones.
     fn serving_backends(&mut self, changes: &Changes<'_>, is_first: bool) -> Vec<UpstreamName> {
-        let services = self.services.update(changes);
+        self.services.update(changes);
         if is_first {
             // Every backend is a new one, and built in any case.
             return Vec::new();
         }
-        let backends = services.iter().flat_map(|name| {
-            let stand_in = self.stand_ins.of_service(name);
-            self.upstreams.of_service(name).cloned().chain(stand_in)
+        let services = services::concerned(changes);
+        let backends = services.flat_map(|name| {
+            let stand_in = self.stand_ins.of_service(&name);
+            let backends = self.upstreams.of_service(&name).cloned();
+            backends.chain(stand_in).collect::<Vec<_>>()
         });
         backends.collect()
     }

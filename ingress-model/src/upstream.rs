@@ -68,20 +68,35 @@ impl User {
     }
 }
 
-/// A backend to be: uses of one Service's port that want the same of it.
-#[derive(Clone, Debug)]
-pub(crate) struct Group {
-    /// Never empty; the oldest first.
-    pub(crate) users: Vec<User>,
-}
-
 /// The uses that would give a backend one name, and their groups.
 #[derive(Debug, Default)]
 struct Base {
+    /// The oldest first, those of canaries behind the others.
     users: Vec<User>,
-    groups: Vec<(UpstreamName, Group)>,
+    groups: Groups,
     /// To be grouped again.
     is_touched: bool,
+}
+
+/// Backends to be: uses of one Service's port that want the same of it, the oldest first.
+#[derive(Debug, Default)]
+enum Groups {
+    #[default]
+    None,
+    /// All users.
+    One(UpstreamName),
+    Several(Vec<(UpstreamName, Vec<User>)>),
+}
+
+impl Groups {
+    fn names(&self) -> impl Iterator<Item = &UpstreamName> {
+        let (one, several) = match self {
+            Self::None => (None, &[][..]),
+            Self::One(name) => (Some(name), &[][..]),
+            Self::Several(groups) => (None, groups.as_slice()),
+        };
+        one.into_iter().chain(several.iter().map(|(name, _)| name))
+    }
 }
 
 /// All groups, and the name that each use got.
@@ -109,13 +124,19 @@ impl Upstreams {
         self.names.get(&definition.name).map_or(&[], |names| names)
     }
 
-    /// The uses that share a backend.
-    pub(crate) fn group(&self, name: &UpstreamName) -> Option<&Group> {
+    /// The uses that share a backend, the oldest first; never none.
+    pub(crate) fn group(&self, name: &UpstreamName) -> Option<&[User]> {
         let text = name.as_str();
         let base = text.split_once(SUFFIX).map_or(text, |(base, _)| base);
-        let groups = self.bases.get(base).map(|base| &base.groups);
-        let mut groups = groups.into_iter().flatten();
-        groups.find_map(|(known, group)| (known == name).then_some(group))
+        let base = self.bases.get(base)?;
+        match &base.groups {
+            Groups::None => None,
+            Groups::One(known) => (known == name).then_some(base.users.as_slice()),
+            Groups::Several(groups) => {
+                let mut groups = groups.iter();
+                groups.find_map(|(known, users)| (known == name).then_some(users.as_slice()))
+            }
+        }
     }
 
     /// The backends of a Service.
@@ -125,7 +146,7 @@ impl Upstreams {
     ) -> impl Iterator<Item = &'a UpstreamName> {
         let bases = self.by_service.get(service).into_iter().flatten();
         let bases = bases.filter_map(|base| self.bases.get(base));
-        bases.flat_map(|base| base.groups.iter().map(|(name, _)| name))
+        bases.flat_map(|base| base.groups.names())
     }
 
     /// Takes edits, and groups again what they concern.
@@ -170,6 +191,10 @@ impl Upstreams {
         self.names.insert(definition.name.clone(), names.collect());
         for (index, used) in definition.uses.iter().enumerate() {
             let base = self.bases.entry_ref(&used.base).or_default();
+            // Most Services' ports have one user.
+            if base.users.is_empty() {
+                base.users.reserve_exact(1);
+            }
             base.users.push(User {
                 definition: Arc::clone(definition),
                 index,
@@ -179,6 +204,7 @@ impl Upstreams {
             }
             let bases = self.by_service.entry_ref(&used.service).or_default();
             if !bases.contains(&used.base) {
+                bases.reserve_exact(1);
                 bases.push(used.base.clone());
             }
         }
@@ -210,55 +236,66 @@ impl Upstreams {
             return;
         };
         base.is_touched = false;
-        regrouped
-            .backends
-            .extend(base.groups.drain(..).map(|(name, _)| name));
-        if base.users.is_empty() {
-            self.bases.remove(name);
-            return;
-        }
+        let before = std::mem::take(&mut base.groups);
+        regrouped.backends.extend(before.names().cloned());
         base.users.sort_by(|a, b| {
             let canary = a.is_canary().cmp(&b.is_canary());
             canary
                 .then_with(|| a.definition.age.cmp(&b.definition.age))
                 .then(a.index.cmp(&b.index))
         });
-        let groups = grouped(&base.users);
-        let is_shared = groups.len() > 1;
-        let mut used = HashSet::new();
-        for group in groups {
-            let name = unused_name(name, &group, &used);
-            for user in &group.users {
-                let known = self.names.get_mut(&user.definition.name);
-                let known = known.and_then(|names| names.get_mut(user.index));
-                if let Some(known) = known.filter(|known| **known != name) {
-                    *known = name.clone();
-                    regrouped.renamed.insert(user.definition.name.clone());
-                }
-            }
-            regrouped.backends.push(name.clone());
-            if is_shared {
-                used.insert(name.clone());
-            }
-            base.groups.push((name, group));
+        let Some((oldest, others)) = base.users.split_first() else {
+            self.bases.remove(name);
+            return;
+        };
+        let wish = Wish::of(oldest);
+        if others.iter().all(|user| Wish::of(user) == wish) {
+            let name = unused_name(name, oldest, &HashSet::new());
+            regrouped.call(&name, &base.users, &mut self.names);
+            base.groups = Groups::One(name);
+            return;
         }
+        let mut used = HashSet::new();
+        let mut named = Vec::new();
+        for users in grouped(&base.users) {
+            let owner = users.first().unwrap_or(oldest);
+            let name = unused_name(name, owner, &used);
+            regrouped.call(&name, &users, &mut self.names);
+            used.insert(name.clone());
+            named.push((name, users));
+        }
+        base.groups = Groups::Several(named);
     }
 }
 
-fn grouped(users: &[User]) -> Vec<Group> {
-    if let [only] = users {
-        let users = vec![only.clone()];
-        return vec![Group { users }];
+impl Regrouped {
+    /// Notes what the backend of some uses is called now.
+    fn call(
+        &mut self,
+        name: &UpstreamName,
+        users: &[User],
+        names: &mut HashMap<ObjectName, Vec<UpstreamName>>,
+    ) {
+        for user in users {
+            let known = names.get_mut(&user.definition.name);
+            let known = known.and_then(|names| names.get_mut(user.index));
+            if let Some(known) = known.filter(|known| *known != name) {
+                *known = name.clone();
+                self.renamed.insert(user.definition.name.clone());
+            }
+        }
+        self.backends.push(name.clone());
     }
+}
+
+fn grouped(users: &[User]) -> Vec<Vec<User>> {
     let mut places: HashMap<Wish<'_>, usize> = HashMap::new();
-    let mut groups: Vec<Group> = Vec::new();
+    let mut groups: Vec<Vec<User>> = Vec::new();
     for user in users {
         let place = *places.entry(Wish::of(user)).or_insert(groups.len());
         match groups.get_mut(place) {
-            Some(group) => group.users.push(user.clone()),
-            None => groups.push(Group {
-                users: vec![user.clone()],
-            }),
+            Some(group) => group.push(user.clone()),
+            None => groups.push(vec![user.clone()]),
         }
     }
     groups
@@ -266,15 +303,14 @@ fn grouped(users: &[User]) -> Vec<Group> {
 
 /// A name that no other group of the base has. `@` and `/` do not occur in the names of objects, so no other base has
 /// it either.
-fn unused_name(base: &UpstreamName, group: &Group, used: &HashSet<UpstreamName>) -> UpstreamName {
+fn unused_name(base: &UpstreamName, owner: &User, used: &HashSet<UpstreamName>) -> UpstreamName {
     let text = base.as_str();
     let reserved =
         text == UpstreamName::DEFAULT_BACKEND || text.starts_with(UpstreamName::STAND_IN);
     if used.is_empty() && !reserved {
         return base.clone();
     }
-    let owner = group.users.first();
-    let owner = owner.map_or_else(String::new, |user| user.definition.name.to_string());
+    let owner = &owner.definition.name;
     let mut name = UpstreamName::new(&format!("{base}{SUFFIX}{owner}"));
     let mut count = 1;
     while used.contains(&name) {
@@ -321,7 +357,6 @@ mod tests {
     };
 
     use super::*;
-    use crate::annotation::IngressSettings;
 
     /// An Ingress whose default backend is port 80 of a Service.
     fn definition(name: &str, service: &str) -> Arc<Definition> {
@@ -342,11 +377,10 @@ mod tests {
             ..Ingress::default()
         };
         let name = ObjectName::new("shop", name);
-        let settings = IngressSettings::default();
         Arc::new(Definition::read(
             &name,
             &ingress,
-            settings,
+            Arc::default(),
             Arc::default(),
             &mut Vec::new(),
         ))
@@ -363,7 +397,7 @@ mod tests {
             removed: Vec::new(),
         });
         assert_eq!(regrouped.backends, std::slice::from_ref(&name));
-        assert_eq!(upstreams.group(&name).unwrap().users.len(), 2);
+        assert_eq!(upstreams.group(&name).unwrap().len(), 2);
         for gone in [one, two] {
             let service = ObjectName::new("shop", "a");
             assert_eq!(upstreams.of_service(&service).collect::<Vec<_>>(), [&name]);

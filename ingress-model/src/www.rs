@@ -1,11 +1,17 @@
 //! Redirects between a host and `www.` in front of it (`from-to-www-redirect`), about which all hosts have to agree.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use hashbrown::HashMap;
 
 use crate::{
     diagnostic::{Diagnostic, Reason, Severity},
     host::Host,
     hosts::Entry,
+    layout::Server,
 };
 
 /// The name from which clients are redirected, for those hosts that want it and may have it, and what the authors of the
@@ -14,7 +20,8 @@ use crate::{
 /// A name that is served, as a host or as an alias, is not redirected. Of two hosts that want one name (`shop.test` and
 /// `www.www.shop.test`), the shorter one gets it.
 pub(crate) fn settle(
-    entries: &BTreeMap<Host, Box<Entry>>,
+    entries: &HashMap<Host, Box<Entry>>,
+    servers: &BTreeMap<Host, Arc<Server>>,
     hosts: &BTreeSet<Host>,
 ) -> (BTreeMap<Host, Host>, Vec<Diagnostic>) {
     let mut settled = BTreeMap::new();
@@ -22,9 +29,9 @@ pub(crate) fn settle(
     if hosts.is_empty() {
         return (settled, diagnostics);
     }
-    let aliases: BTreeSet<&Host> = entries
+    let aliases: BTreeSet<&Host> = servers
         .values()
-        .flat_map(|entry| &entry.server.aliases)
+        .flat_map(|server| &server.aliases)
         .collect();
     let mut sorted: Vec<&Host> = hosts.iter().collect();
     sorted.sort_by_key(|host| host.as_str().len());
@@ -56,7 +63,7 @@ fn other(host: &Host) -> Option<Host> {
 fn conflict<'a>(
     host: &'a Host,
     other: &'a Host,
-    entries: &'a BTreeMap<Host, Box<Entry>>,
+    entries: &'a HashMap<Host, Box<Entry>>,
 ) -> impl Iterator<Item = Diagnostic> + 'a {
     let claims = entries
         .get(host)
