@@ -4,6 +4,8 @@
 //! ```text
 //! cargo test -p examples --example model_rules
 //! ```
+//!
+//! The objects come from the crate's test kit (feature `testing`), which reads manifests as the controller does.
 
 #![expect(clippy::print_stdout, reason = "what it finds is printed")]
 
@@ -47,80 +49,72 @@ fn main() {
 
 #[cfg(test)]
 mod tests {
-    use ingress_model::{ObjectName, Options, Snapshot, merge};
-    use serde_json::{Value, json};
+    use ingress_model::testing::{Fixture, FixtureError};
 
     use super::*;
 
-    fn outcome(ingresses: &[Value]) -> Outcome {
-        let mut snapshot = Snapshot::default();
-        for ingress in ingresses {
-            let ingress: k8s_openapi::api::networking::v1::Ingress =
-                serde_json::from_value(ingress.clone()).unwrap();
-            let metadata = &ingress.metadata;
-            let name = ObjectName::new(
-                metadata.namespace.as_deref().unwrap(),
-                metadata.name.as_deref().unwrap(),
-            );
-            snapshot.ingresses.insert(name, ingress);
-        }
-        let options = Options {
-            watch_ingress_without_class: true,
-            ..Options::default()
-        };
-        merge(&snapshot, &options, jiff::Timestamp::UNIX_EPOCH)
-    }
-
-    fn ingress(namespace: &str, path: &str, tls: bool) -> Value {
+    /// What the rules say about one Ingress of a namespace, with a path and with or without TLS.
+    fn violations_of(namespace: &str, path: &str, tls: bool) -> Result<Vec<String>, FixtureError> {
         let tls = if tls {
-            json!([{"hosts": ["shop.test"], "secretName": "shop"}])
+            "tls: [{hosts: [shop.test], secretName: shop}]"
         } else {
-            json!([])
+            ""
         };
-        json!({
-            "metadata": {"namespace": namespace, "name": "front"},
-            "spec": {"tls": tls, "rules": [{"host": "shop.test", "http": {"paths": [
-                {"path": path, "pathType": "Prefix", "backend": {"service": {"name": "web", "port": {"number": 80}}}}
-            ]}}]}
-        })
+        let manifest = format!(
+            "
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {{name: front, namespace: {namespace}}}
+spec:
+  ingressClassName: nginx
+  {tls}
+  rules:
+  - host: shop.test
+    http:
+      paths:
+      - {{path: {path}, pathType: Prefix, backend: {{service: {{name: web, port: {{number: 80}}}}}}}}
+"
+        );
+        let served = Fixture::from_yaml(&manifest)?.merge();
+        Ok(violations(served.outcome()))
     }
 
     #[test]
-    fn plain_http_is_a_violation() {
-        let found = violations(&outcome(&[ingress("platform", "/", false)]));
-        assert!(
-            found.contains(&"shop.test is served without TLS".to_owned()),
-            "{found:?}"
-        );
-        let found = violations(&outcome(&[ingress("platform", "/", true)]));
-        assert!(
-            !found.iter().any(|violation| violation.contains("TLS")),
-            "{found:?}"
-        );
+    fn plain_http_is_a_violation() -> Result<(), FixtureError> {
+        let plain = "shop.test is served without TLS".to_owned();
+        assert!(violations_of("platform", "/", false)?.contains(&plain));
+        assert!(!violations_of("platform", "/", true)?.contains(&plain));
+        Ok(())
     }
 
     #[test]
-    fn admin_paths_belong_to_the_platform() {
-        let found = violations(&outcome(&[ingress("shop", "/admin", true)]));
-        assert!(
-            found.contains(&"shop.test/admin is not the platform team's".to_owned()),
-            "{found:?}"
-        );
-        let found = violations(&outcome(&[ingress("platform", "/admin", true)]));
-        assert!(
-            !found
-                .iter()
-                .any(|violation| violation.contains("platform team")),
-            "{found:?}"
-        );
+    fn admin_paths_belong_to_the_platform() -> Result<(), FixtureError> {
+        let taken = "shop.test/admin is not the platform team's".to_owned();
+        assert!(violations_of("shop", "/admin", true)?.contains(&taken));
+        assert!(!violations_of("platform", "/admin", true)?.contains(&taken));
+        Ok(())
     }
 
     #[test]
-    fn a_path_without_endpoints_is_a_violation() {
-        let found = violations(&outcome(&[ingress("platform", "/", true)]));
-        assert!(
-            found.contains(&"shop.test/ has no endpoints".to_owned()),
-            "{found:?}"
+    fn a_path_without_endpoints_is_a_violation() -> Result<(), FixtureError> {
+        let idle = "shop.test/ has no endpoints".to_owned();
+        assert!(violations_of("platform", "/", true)?.contains(&idle));
+        Ok(())
+    }
+
+    /// The manifests that are deployed, as they stand in the repository.
+    #[test]
+    fn our_manifests_send_requests_where_they_should() -> Result<(), FixtureError> {
+        let manifests = concat!(env!("CARGO_MANIFEST_DIR"), "/quickstart/manifests");
+        let served = Fixture::from_directory(manifests)?.merge();
+        served.assert_hosts(["account.localhost", "shop.localhost"]);
+        served.assert_request("shop.localhost/cart/7", "/cart/ demo/shop demo-cart-http");
+        served.assert_request("shop.localhost/carts", "/ demo/shop demo-storefront-80");
+        served.assert_endpoints("shop.localhost/status", ["127.0.0.1:9002"]);
+        assert_eq!(
+            violations(served.outcome()),
+            ["shop.localhost is served without TLS"]
         );
+        Ok(())
     }
 }

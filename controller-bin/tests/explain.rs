@@ -1,5 +1,11 @@
 //! The subcommand `explain`, as users run it; and its answers beside those of a real NGINX.
 
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a failure here fails the test"
+)]
+
 mod site;
 #[allow(unused_imports, reason = "each test binary uses a part of it")]
 mod support;
@@ -178,7 +184,7 @@ fn a_broken_manifest_is_named_and_the_others_are_explained() {
     let json = told(&[&manifests, "shop.test/cart"]);
     let reported = json["broken_manifests"][0].as_str().expect("it is named");
     assert!(reported.starts_with(&place), "{reported}");
-    assert_eq!(json["request"]["location"]["by"], "longest_prefix");
+    assert_eq!(json["request"]["location"]["by"], "exact");
 }
 
 #[test]
@@ -234,12 +240,19 @@ async fn objects_of_a_cluster_are_explained() {
     );
 }
 
-/// Hosts and paths of which each goes to a Service of its own, so that its answer tells which one was chosen.
-const RULES: &[(&str, &str, &[(&str, &str, &str)])] = &[
-    (
-        "plain.test",
-        "{}",
-        &[
+/// A host and its paths: path type, path and the Service.
+struct Rules {
+    host: &'static str,
+    annotations: &'static str,
+    paths: &'static [(&'static str, &'static str, &'static str)],
+}
+
+/// Each path goes to a Service of its own, so that its answer tells which one was chosen.
+const RULES: &[Rules] = &[
+    Rules {
+        host: "plain.test",
+        annotations: "{}",
+        paths: &[
             ("Prefix", "/", "root"),
             ("Prefix", "/a", "a"),
             ("Exact", "/a/b", "a-b-exact"),
@@ -247,19 +260,19 @@ const RULES: &[(&str, &str, &[(&str, &str, &str)])] = &[
             ("Exact", "/A", "upper"),
             ("Prefix", "/sp ace", "space"),
         ],
-    ),
-    (
-        "exact.test",
-        "{}",
-        &[
+    },
+    Rules {
+        host: "exact.test",
+        annotations: "{}",
+        paths: &[
             ("Exact", "/only", "only"),
             ("Exact", "/only/", "only-slash"),
         ],
-    ),
-    (
-        "regex.test",
-        "{nginx.ingress.kubernetes.io/use-regex: 'true'}",
-        &[
+    },
+    Rules {
+        host: "regex.test",
+        annotations: "{nginx.ingress.kubernetes.io/use-regex: 'true'}",
+        paths: &[
             ("ImplementationSpecific", "/api/v[0-9]+/", "version"),
             ("ImplementationSpecific", "/api", "api"),
             ("Exact", "/exact", "exact"),
@@ -271,14 +284,27 @@ const RULES: &[(&str, &str, &[(&str, &str, &str)])] = &[
             ("ImplementationSpecific", "/img", "images"),
             ("Prefix", "/a|/b", "either"),
         ],
-    ),
-    ("*.wild.test", "{}", &[("Prefix", "/", "wild")]),
-    (
-        "named.test",
-        "{nginx.ingress.kubernetes.io/server-alias: 'other.test,*.deep.test'}",
-        &[("Prefix", "/", "named")],
-    ),
-    ("", "{}", &[("Prefix", "/lost", "lost")]),
+    },
+    Rules {
+        host: "*.wild.test",
+        annotations: "{}",
+        paths: &[("Prefix", "/", "wild")],
+    },
+    Rules {
+        host: "named.test",
+        annotations: "{nginx.ingress.kubernetes.io/server-alias: 'other.test,*.deep.test'}",
+        paths: &[("Prefix", "/", "named")],
+    },
+    Rules {
+        host: "root.test",
+        annotations: "{nginx.ingress.kubernetes.io/app-root: /app}",
+        paths: &[("Prefix", "/app", "app")],
+    },
+    Rules {
+        host: "",
+        annotations: "{}",
+        paths: &[("Prefix", "/lost", "lost")],
+    },
 ];
 
 const REQUESTS: &[(&str, &[&str])] = &[
@@ -342,6 +368,7 @@ const REQUESTS: &[(&str, &[&str])] = &[
     ("x.y.deep.test", &["/x"]),
     ("deep.test", &["/x"]),
     ("plain.test.", &["/a"]),
+    ("root.test", &["/", "/app/x", "/x"]),
     ("unknown.test", &["/", "/lost", "/lost/x", "/healthz"]),
 ];
 
@@ -349,7 +376,12 @@ const REQUESTS: &[(&str, &[&str])] = &[
 async fn a_real_nginx_chooses_what_is_explained() {
     let mut backends = Vec::new();
     let mut text = String::new();
-    for (number, (host, annotations, paths)) in RULES.iter().enumerate() {
+    for (number, rules) in RULES.iter().enumerate() {
+        let Rules {
+            host,
+            annotations,
+            paths,
+        } = rules;
         text += &format!(
             "---\napiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {{name: i{number}, annotations: {annotations}}}\n\
              spec:\n  ingressClassName: nginx\n  rules:\n  - host: '{host}'\n    http:\n      paths:\n"
@@ -367,7 +399,6 @@ async fn a_real_nginx_chooses_what_is_explained() {
     }
     let directory = manifests(&[("all.yaml", &text)]);
     let source = format!("--manifests={}", directory.path().display());
-    // Paths with blanks are what is tested here, not what is refused.
     let site = Site::start(open_directory(), &[&source]);
     site.ready().await;
     site.answers("plain.test", "/", 200, "root").await;
@@ -393,6 +424,7 @@ async fn a_real_nginx_chooses_what_is_explained() {
                     .to_string()
                     .replace('"', ""),
                 Some("not_found") => "404".to_owned(),
+                Some("redirect") => request["answer"]["status"].to_string(),
                 // NGINX's own location answers without a text.
                 Some("controller") => String::new(),
                 None if json["bad_request"].is_object() => "400".to_owned(),

@@ -16,6 +16,7 @@
 //! ```
 
 mod choice;
+mod explanation;
 mod overview;
 mod request;
 mod settings;
@@ -24,14 +25,12 @@ mod tls;
 use std::sync::Arc;
 
 use k8s_openapi::api::networking::v1::Ingress;
-use serde::Serialize;
 
 use crate::{
     context::Context,
-    diagnostic::Diagnostic,
     host::Host,
-    layout::{BackendProtocol, Location, Modifier, PathType, Server, ServicePort},
-    live::{Backend, LoadBalance, TrafficShaping, UpstreamName},
+    layout::{Location, PathType, Server},
+    live::UpstreamName,
     object::{ObjectKind, ObjectName, ObjectRef},
     options::Options,
     outcome::Outcome,
@@ -44,6 +43,10 @@ use crate::{
 
 pub use self::{
     choice::{HostMatch, Matches, PathMatch, locations_for, server_for},
+    explanation::{
+        Answer, CanarySummary, Explanation, HostExplanation, LocationChoice, LocationSummary,
+        Origin, ServerChoice, UpstreamSummary,
+    },
     overview::{
         ConfigReport, HostDecision, HostSummary, Ignored, Overview, PathSummary, StreamSummary,
     },
@@ -52,6 +55,8 @@ pub use self::{
     tls::{CertificateSource, TlsReason, TlsReport, certificate_for},
 };
 
+use self::explanation::{canary, endpoints};
+
 /// Explains what a merge made of a snapshot.
 #[derive(Clone, Debug)]
 pub struct Explainer<'a> {
@@ -59,184 +64,6 @@ pub struct Explainer<'a> {
     options: &'a Options,
     outcome: &'a Outcome,
     own_paths: Vec<String>,
-}
-
-/// What becomes of a request, and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Explanation {
-    /// The host as NGINX compares it.
-    pub host: String,
-    /// The path as NGINX compares it; what is not UTF-8 is replaced.
-    pub path: String,
-    /// The server that answers.
-    pub server: ServerChoice,
-    /// The location that answers; `None` where none does, or the controller's own one.
-    pub location: Option<LocationChoice>,
-    /// Locations that match as well, the next in line first.
-    pub others: Vec<LocationSummary>,
-    /// Locations of which it is not known whether they match, and which would go before the one that is named here.
-    pub unknown: Vec<LocationSummary>,
-    /// What the request gets.
-    pub answer: Answer,
-    /// Whether plain HTTP is redirected to HTTPS.
-    pub redirects_to_https: bool,
-    /// Where the request is sent.
-    pub upstream: Option<UpstreamSummary>,
-    /// The certificate.
-    pub tls: TlsReport,
-    /// The settings.
-    pub settings: Vec<Setting>,
-    /// What several Ingresses define of the location and its server.
-    pub conflicts: Vec<Decision>,
-    /// Ingresses that name the host and are not served.
-    pub ignored: Vec<Ignored>,
-    /// What else there is to say about the Ingresses that name the host, and their objects.
-    pub notices: Vec<Diagnostic>,
-}
-
-/// A host as a whole, and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct HostExplanation {
-    /// The host as NGINX compares it.
-    pub host: String,
-    /// The server that answers.
-    pub server: ServerChoice,
-    /// What it has.
-    #[serde(flatten)]
-    pub summary: HostSummary,
-    /// The settings of the server.
-    pub settings: Vec<Setting>,
-    /// What several Ingresses define of it.
-    pub conflicts: Vec<Decision>,
-    /// Ingresses that name the host and are not served.
-    pub ignored: Vec<Ignored>,
-    /// What else there is to say about the Ingresses that name the host, and their objects.
-    pub notices: Vec<Diagnostic>,
-}
-
-/// The server that answers, and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ServerChoice {
-    /// Its host.
-    pub name: Host,
-    /// Why it is that one.
-    pub by: HostMatch,
-}
-
-/// A location.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct LocationSummary {
-    /// How NGINX matches it.
-    pub modifier: Modifier,
-    /// The path as NGINX has it.
-    pub path: String,
-    /// The path as the Ingress writes it.
-    pub ingress_path: String,
-    /// How the Ingress asks for it to be matched.
-    pub path_type: PathType,
-    /// Who defines it; `None` for the controller itself.
-    pub ingress: Option<ObjectName>,
-    /// Where its requests go.
-    pub upstream: UpstreamName,
-}
-
-/// The location that answers, and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct LocationChoice {
-    /// Which one.
-    #[serde(flatten)]
-    pub location: LocationSummary,
-    /// Why it is that one.
-    pub by: PathMatch,
-    /// What makes it be there.
-    pub origin: Origin,
-    /// Who holds it against whom, if an Ingress asks for it.
-    pub decision: Option<Decision>,
-}
-
-/// What makes a location be there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Origin {
-    /// A path of a rule, or `spec.defaultBackend` of an Ingress without rules.
-    Path,
-    /// `spec.defaultBackend`, for paths of the host that nobody defines.
-    DefaultBackend,
-    /// The host: each has a location for what nobody defines.
-    Host,
-}
-
-/// What a request gets.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Answer {
-    /// The answer of an endpoint.
-    Endpoint {
-        /// How many there are.
-        endpoints: usize,
-    },
-    /// A redirect.
-    Redirect {
-        /// The status.
-        status: u16,
-        /// Where to, with NGINX's variables.
-        target: String,
-    },
-    /// A refusal, since what protects the location cannot be used.
-    Closed {
-        /// The status.
-        status: u16,
-        /// Why.
-        reason: String,
-    },
-    /// 503: its Service has no endpoints.
-    NoEndpoints,
-    /// What the controller itself answers there (health checks, NGINX's status).
-    Controller,
-    /// 404: nothing serves it.
-    NotFound,
-}
-
-/// Where requests are sent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct UpstreamSummary {
-    /// Its name.
-    pub name: UpstreamName,
-    /// The Service that the rule names.
-    pub service: Option<ServicePort>,
-    /// The Service's namespace.
-    pub namespace: Option<String>,
-    /// The protocol that endpoints are spoken to.
-    pub protocol: BackendProtocol,
-    /// Addresses with ports.
-    pub endpoints: Vec<String>,
-    /// Whether the addresses are names that NGINX resolves.
-    pub external_name: bool,
-    /// How endpoints are picked; `None`: one after the other.
-    pub load_balance: Option<LoadBalance>,
-    /// What is hashed to pick an endpoint.
-    pub hash_by: Option<String>,
-    /// The cookie that keeps a client on its endpoint.
-    pub affinity_cookie: Option<String>,
-    /// Canaries.
-    pub canaries: Vec<CanarySummary>,
-}
-
-/// A canary of an upstream.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct CanarySummary {
-    /// Its upstream.
-    pub name: UpstreamName,
-    /// Addresses with ports.
-    pub endpoints: Vec<String>,
-    /// Requests with this header.
-    pub header: Option<String>,
-    /// Requests with this cookie.
-    pub cookie: Option<String>,
-    /// Its share of the other requests, out of [`CanarySummary::weight_total`].
-    pub weight: u32,
-    /// What the weight is a share of.
-    pub weight_total: u32,
 }
 
 impl<'a> Explainer<'a> {
@@ -284,10 +111,12 @@ impl<'a> Explainer<'a> {
             );
         }
         let location = chosen.map(|(location, _)| location);
-        let answer = match location {
-            _ if is_own => Answer::Controller,
-            Some(location) => self.answer(server, location),
-            None => Answer::NotFound,
+        let to_app_root = Some(server).filter(|_| path == b"/").and_then(app_root);
+        let answer = match (to_app_root, location) {
+            (Some(redirect), _) => redirect,
+            (None, _) if is_own => Answer::Controller,
+            (None, Some(location)) => self.answer(server, location),
+            (None, None) => Answer::NotFound,
         };
         let mut concerned = vec![&server.host];
         let own = Host::parse(&host).ok();
@@ -498,36 +327,18 @@ impl<'a> Explainer<'a> {
     }
 }
 
-impl LocationSummary {
-    /// A location of a server.
-    #[must_use]
-    pub fn of(location: &Location) -> Self {
-        Self {
-            modifier: location.modifier,
-            path: location.path.clone(),
-            ingress_path: location.ingress_path.clone(),
-            path_type: location.path_type,
-            ingress: location.ingress.clone(),
-            upstream: location.upstream.clone(),
-        }
+/// Where `/` of a host is redirected to, whatever location it has: the first `app-root` of the server's locations counts.
+fn app_root(server: &Server) -> Option<Answer> {
+    let auth = server.client_auth.as_ref().map(|auth| &auth.value);
+    if auth.is_some_and(|auth| auth.denied.is_some()) {
+        return None;
     }
-}
-
-impl Explanation {
-    /// Whether anything serves the request, be it with a refusal.
-    #[must_use]
-    pub fn is_served(&self) -> bool {
-        self.answer != Answer::NotFound
-    }
-}
-
-impl HostExplanation {
-    /// Whether anything serves the host.
-    #[must_use]
-    pub fn is_served(&self) -> bool {
-        let mut paths = self.summary.paths.iter();
-        self.server.by != HostMatch::CatchAll || paths.any(|path| path.answer != Answer::NotFound)
-    }
+    let mut roots = server.locations.iter();
+    let root = roots.find_map(|location| location.settings.app_root.as_ref())?;
+    Some(Answer::Redirect {
+        status: 302,
+        target: format!("$scheme://$http_host{}", root.as_str()),
+    })
 }
 
 /// The server of a layout that has none: the one that a merge of nothing has.
@@ -549,27 +360,4 @@ fn holds(decision: &Decision, location: &Location) -> bool {
         Subject::Tls | Subject::Setting(_) => false,
     };
     is_subject && Some(&decision.winner) == location.ingress.as_ref()
-}
-
-fn endpoints(backend: &Backend) -> Vec<String> {
-    let endpoints = backend.endpoints.iter();
-    let shown = endpoints.map(|endpoint| match endpoint.address.contains(':') {
-        true => format!("[{}]:{}", endpoint.address, endpoint.port),
-        false => format!("{}:{}", endpoint.address, endpoint.port),
-    });
-    shown.collect()
-}
-
-fn canary(backend: &Backend) -> CanarySummary {
-    let none = TrafficShaping::default();
-    let shaping = backend.traffic_shaping.as_ref().unwrap_or(&none);
-    let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
-    CanarySummary {
-        name: backend.name.clone(),
-        endpoints: endpoints(backend),
-        header: given(&shaping.header),
-        cookie: given(&shaping.cookie),
-        weight: shaping.weight,
-        weight_total: shaping.weight_total,
-    }
 }

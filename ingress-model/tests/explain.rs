@@ -189,6 +189,37 @@ fn paths_of_the_controller_itself_are_the_longest_prefix_or_not() {
 }
 
 #[test]
+fn what_answers_in_place_of_an_endpoint_is_told() {
+    let to_other = [("permanent-redirect", "https://other.test")];
+    let served = served(&[
+        ingress("a", &[("app-root", "/app")], &rule("a.test", "/x", "one")),
+        ingress("b", &to_other, &rule("b.test", "/", "one")),
+        ingress(
+            "c",
+            &[("auth-tls-secret", "shop/gone")],
+            &rule("c.test", "/", "one"),
+        ),
+        web("one"),
+    ]);
+    for (host, path, want) in [
+        ("a.test", "/", (302, "$scheme://$http_host/app")),
+        ("b.test", "/x", (301, "https://other.test")),
+    ] {
+        let Answer::Redirect { status, target } = explain(&served, host, path).answer else {
+            panic!("{host}{path}")
+        };
+        assert_eq!((status, target.as_str()), want);
+    }
+    let answer = explain(&served, "a.test", "/x").answer;
+    assert_eq!(answer, Answer::Endpoint { endpoints: 2 });
+    let answer = explain(&served, "c.test", "/").answer;
+    assert!(
+        matches!(answer, Answer::Closed { status: 403, .. }),
+        "{answer:?}"
+    );
+}
+
+#[test]
 fn settings_come_from_annotations_then_the_configmap_then_defaults() {
     let served = served(&[
         ingress(

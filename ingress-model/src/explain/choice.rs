@@ -46,9 +46,10 @@ pub fn server_for<'a>(layout: &'a Layout, host: &str) -> Option<(&'a Server, Hos
     let servers = || layout.servers.values().map(|server| &**server);
     let exact = servers().find(|server| server.host.as_str() == host && !server.host.is_wildcard());
     if let Some(server) = exact {
-        let by = match server.host.is_catch_all() {
-            true => HostMatch::CatchAll,
-            false => HostMatch::Exact,
+        let by = if server.host.is_catch_all() {
+            HostMatch::CatchAll
+        } else {
+            HostMatch::Exact
         };
         return Some((server, by));
     }

@@ -135,9 +135,10 @@ impl Explainer<'_> {
     /// The Ingress whose annotation holds for a server, where one has to. All `auth-tls-*` belong to who has
     /// `auth-tls-secret`.
     fn holder(&self, server: &Server, name: &str) -> Option<&ObjectName> {
-        let name = match name.starts_with("auth-tls-") {
-            true => "auth-tls-secret",
-            false => name,
+        let name = if name.starts_with("auth-tls-") {
+            "auth-tls-secret"
+        } else {
+            name
         };
         let decisions = self.outcome.provenance.of(&server.host).iter();
         decisions

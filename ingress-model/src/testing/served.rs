@@ -154,13 +154,12 @@ impl Served {
         if expected != found {
             let shown = difference(&expected, found);
             let said = self.outcome.diagnostics.iter();
-            let said: String = said.map(|said| format!("\n  {said}")).collect();
-            let said = if said.is_empty() {
-                "\n  nothing".into()
-            } else {
-                said
-            };
-            panic!("{what} differ (- expected, + found):\n{shown}what the merge says:{said}\n");
+            let mut said: Vec<_> = said.map(ToString::to_string).collect();
+            if said.is_empty() {
+                said.push("nothing".to_owned());
+            }
+            let said = said.join("\n  ");
+            panic!("{what} differ (- expected, + found):\n{shown}what the merge says:\n  {said}\n");
         }
     }
 }

@@ -75,7 +75,7 @@ fn request(explanation: &Explanation, defaults: bool) -> Vec<String> {
     row("plain HTTP", http.to_owned(), String::new());
     vec![
         table.lines(false),
-        locations("ALSO MATCHES, BUT LATER", &explanation.others),
+        locations("MATCHES TOO, IF IT WERE NOT THERE", &explanation.others),
         locations(
             "ONLY NGINX KNOWS WHETHER THIS MATCHES FIRST",
             &explanation.unknown,
@@ -244,10 +244,13 @@ fn settings(settings: &[Setting], defaults: bool) -> String {
     }
     let mut text = table.lines(true);
     if hidden > 0 {
-        let others = if text.is_empty() { "All" } else { "All other" };
-        text.push_str(&format!(
-            "{others} {hidden} settings have their defaults; --defaults shows them.\n"
-        ));
+        text += if text.is_empty() {
+            "All "
+        } else {
+            "All other "
+        };
+        text += &hidden.to_string();
+        text += " settings have their defaults; --defaults shows them.\n";
     }
     text
 }

@@ -43,12 +43,8 @@ pub(super) fn location(location: &LocationSummary) -> String {
 pub(super) fn path_match(by: PathMatch) -> &'static str {
     match by {
         PathMatch::Exact => "it is the request's path",
-        PathMatch::LongestPrefix => {
-            "no other location has a longer beginning of the request's path"
-        }
-        PathMatch::FirstExpression => {
-            "it is the first of the server whose regular expression matches"
-        }
+        PathMatch::LongestPrefix => "the longest path that the request's begins with",
+        PathMatch::FirstExpression => "the first regular expression of the server that matches",
     }
 }
 
