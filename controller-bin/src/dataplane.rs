@@ -1,8 +1,9 @@
 //! What NGINX should do, what it was told, and what it is known to do.
 //!
-//! Four values tell how far a configuration has come: *wanted* is what the last merge made of the objects, *written* is
-//! what the files on the disk show, *loaded* is what workers have confirmed to run with, and *told* is what the Lua side
-//! was given. Each is replaced only by what has really happened, so that whatever fails is tried again from there.
+//! Five values tell how far a configuration has come: *wanted* is what the last merge made of the objects, *loading* is
+//! what files are being made of, *written* is what the files on the disk show, *loaded* is what workers have confirmed to
+//! run with, and *told* is what the Lua side was given. Each is replaced only by what has really happened, so that
+//! whatever fails is tried again from there.
 //!
 //! Endpoints and certificates are told at once, whether or not files are about to be loaded. As long as NGINX runs with
 //! older files than are wanted, it is told what either of the two needs; what only the older ones used goes once the
@@ -61,8 +62,19 @@ pub struct DataPlane {
 #[derive(Debug, Default)]
 struct Known {
     wanted: Option<Arc<Outcome>>,
+    loading: Option<Arc<Outcome>>,
     written: Option<Files>,
     loaded: Option<Files>,
+}
+
+impl Known {
+    /// Whether the files on the disk are those that NGINX runs with.
+    fn is_settled(&self) -> bool {
+        let checksum = |files: &Files| files.checksum.clone();
+        let written = self.written.as_ref().map(checksum);
+        self.loading.is_none()
+            && (written.is_none() || written == self.loaded.as_ref().map(checksum))
+    }
 }
 
 /// Tells NGINX of what it need not load.
@@ -118,12 +130,6 @@ impl DataPlane {
         &self.process
     }
 
-    /// What the last merge made of the objects.
-    #[must_use]
-    pub fn wanted(&self) -> Option<Arc<Outcome>> {
-        self.known().wanted.clone()
-    }
-
     /// What workers have confirmed to run with.
     #[must_use]
     pub fn loaded(&self) -> Option<Files> {
@@ -133,6 +139,32 @@ impl DataPlane {
     /// Says what NGINX should do from now on.
     pub fn want(&self, outcome: Arc<Outcome>) {
         self.known().wanted = Some(outcome);
+    }
+
+    /// What files are to be made of, if NGINX does not run with them. Until [`Self::end_load`] they count as coming, so
+    /// that a change that is taken back meanwhile is noticed.
+    #[must_use]
+    pub fn begin_load(&self) -> Option<Arc<Outcome>> {
+        if !self.is_behind() {
+            return None;
+        }
+        let mut known = self.known();
+        let wanted = known.wanted.clone();
+        known.loading.clone_from(&wanted);
+        wanted
+    }
+
+    /// Says that files are not being made any more, whether or not NGINX runs with them.
+    pub fn end_load(&self) {
+        self.known().loading = None;
+    }
+
+    /// Whether the files on the disk are those that NGINX runs with, as far as anybody knows.
+    #[must_use]
+    pub fn is_written(&self, checksum: &str) -> bool {
+        let known = self.known();
+        let written = known.written.as_ref();
+        written.is_some_and(|files| files.checksum == checksum)
     }
 
     /// Says what the files on the disk show.
@@ -145,16 +177,18 @@ impl DataPlane {
         self.known().loaded = files;
     }
 
-    /// Whether NGINX should load other files than it runs with.
+    /// Whether NGINX should load other files than it runs with, or is about to.
     #[must_use]
     pub fn is_behind(&self) -> bool {
         let known = self.known();
-        match (&known.wanted, &known.loaded) {
-            (Some(wanted), Some(loaded)) => {
-                wanted.model.layout != loaded.outcome.model.layout
+        match (&known.wanted, &known.loading, &known.loaded) {
+            (Some(wanted), Some(loading), _) => wanted.model.layout != loading.model.layout,
+            (Some(wanted), None, Some(loaded)) => {
+                !known.is_settled()
+                    || wanted.model.layout != loaded.outcome.model.layout
                     || self.quarantine.levels() != loaded.without
             }
-            (wanted, _) => wanted.is_some(),
+            (wanted, _, _) => wanted.is_some(),
         }
     }
 
@@ -201,7 +235,9 @@ impl DataPlane {
     fn live(&self) -> Option<Due> {
         let mut known = self.known();
         let wanted = Arc::clone(known.wanted.as_ref()?);
+        let settled = known.is_settled();
         if let Some(loaded) = &mut known.loaded
+            && settled
             && wanted.model.layout == loaded.outcome.model.layout
         {
             // Only what need not be loaded is different.
@@ -209,10 +245,11 @@ impl DataPlane {
             return Some(Due::Wanted(wanted));
         }
         // Which of the two files is in force is not certain while the newer ones are being loaded.
-        let older = [&known.loaded, &known.written].into_iter().flatten();
+        let files = [&known.loaded, &known.written].into_iter().flatten();
+        let others = files.map(|files| &files.outcome).chain(&known.loading);
         Some(Due::Both(
-            older.fold(wanted.model.live.clone(), |live, files| {
-                both(live, &files.outcome.model.live)
+            others.fold(wanted.model.live.clone(), |live, other| {
+                both(live, &other.model.live)
             }),
         ))
     }
@@ -347,6 +384,46 @@ mod tests {
         assert!(!plane.is_behind(), "backends are in no file");
         plane.want(outcome(&[2], &[]));
         assert!(plane.is_behind());
+    }
+
+    #[test]
+    fn a_change_that_is_taken_back_while_it_is_loaded_is_a_change() {
+        let plane = plane();
+        let (first, second) = (outcome(&[1], &[("a", 1)]), outcome(&[2], &[("b", 1)]));
+        let second_files = Files {
+            checksum: "2".into(),
+            ..files(&second)
+        };
+        plane.want(Arc::clone(&first));
+        plane.set_written(files(&first));
+        plane.set_loaded(Some(files(&first)));
+        assert!(plane.begin_load().is_none(), "there is nothing to load");
+
+        plane.want(Arc::clone(&second));
+        assert!(plane.begin_load().is_some());
+        assert!(!plane.is_behind(), "it is coming");
+        plane.want(Arc::clone(&first));
+        assert!(plane.is_behind());
+        assert_eq!(told(&plane), pairs(&[("a", 1), ("b", 1)]));
+        plane.set_written(second_files.clone());
+        plane.set_loaded(Some(second_files));
+        plane.end_load();
+        assert!(plane.is_behind());
+    }
+
+    #[test]
+    fn files_that_could_not_be_loaded_are_replaced() {
+        let plane = plane();
+        let first = outcome(&[1], &[("a", 1)]);
+        let second = Files {
+            checksum: "2".into(),
+            ..files(&outcome(&[2], &[("b", 1)]))
+        };
+        plane.want(Arc::clone(&first));
+        plane.set_loaded(Some(files(&first)));
+        plane.set_written(second);
+        assert!(plane.is_behind(), "nginx would start with them");
+        assert_eq!(told(&plane), pairs(&[("a", 1), ("b", 1)]));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ingress_model::{Layout, ObjectName, ReloadReason, plan};
+use ingress_model::{Layout, ObjectName, Outcome, ReloadReason, plan};
 use lua_sync_client::LuaSyncClient;
 use nginx_render::{RenderError, Rendered, Renderer};
 use tracing::{debug, error, info, warn};
@@ -104,7 +104,13 @@ impl Loader {
     /// When it does not run with them in the end; it is to be tried again then. Files that NGINX refuses for a reason
     /// that trying again does not mend are reported, and are no error here.
     pub async fn run(&mut self) -> Result<(), LoadError> {
-        match self.load().await {
+        let plane = Arc::clone(&self.plane);
+        let Some(wanted) = plane.begin_load() else {
+            return Ok(());
+        };
+        let loaded = self.load(wanted).await;
+        plane.end_load();
+        match loaded {
             // Trying the same again at once would be of no use.
             Err(refused @ LoadError::Refused(_)) => {
                 error!("{refused}");
@@ -120,10 +126,7 @@ impl Loader {
         }
     }
 
-    async fn load(&mut self) -> Result<(), LoadError> {
-        let Some(wanted) = self.plane.wanted().filter(|_| self.plane.is_behind()) else {
-            return Ok(());
-        };
+    async fn load(&mut self, wanted: Arc<Outcome>) -> Result<(), LoadError> {
         if wanted.model.layout.config.enable_serial_reloads && self.is_ending_workers() {
             return Err(LoadError::Busy);
         }
@@ -138,7 +141,12 @@ impl Loader {
         };
         let reasons = reasons(before.as_ref(), &files);
         let recovered = recovered(before.as_ref(), &files);
-        if before.is_some_and(|before| before.checksum == files.checksum) {
+        let runs = before.is_some_and(|before| before.checksum == files.checksum);
+        if runs && !self.plane.is_written(&files.checksum) {
+            // Others were to be loaded and could not.
+            self.put_in_place(&tested.rendered, &files)?;
+        }
+        if runs {
             debug!(
                 checksum = files.checksum,
                 "the files are the same; nothing to load"
@@ -151,10 +159,7 @@ impl Loader {
 
         // What new servers need has to be there before they are.
         self.plane.tell().await?;
-        self.configuration
-            .put_in_place(&tested.rendered)
-            .map_err(ConfigurationError::from)?;
-        self.plane.set_written(files.clone());
+        self.put_in_place(&tested.rendered, &files)?;
         let began = Instant::now();
         let within = CONFIRM + tested.test * LOAD_TO_TEST;
         let process = self.plane.process();
@@ -190,6 +195,14 @@ impl Loader {
         // What only old servers used may go now.
         self.plane.tell().await?;
         self.configuration.tidy(&tested.rendered);
+        Ok(())
+    }
+
+    fn put_in_place(&self, rendered: &Rendered, files: &Files) -> Result<(), LoadError> {
+        self.configuration
+            .put_in_place(rendered)
+            .map_err(ConfigurationError::from)?;
+        self.plane.set_written(files.clone());
         Ok(())
     }
 

@@ -1,6 +1,10 @@
 //! Which NGINX processes there are, as `/proc` tells.
 
-use std::{collections::BTreeSet, fs, io, path::Path};
+use std::{
+    collections::BTreeSet,
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 /// The direct children of a process.
 pub(crate) fn children(pid: u32) -> BTreeSet<u32> {
@@ -44,10 +48,13 @@ fn workers_where(master: u32, are_ending: bool) -> BTreeSet<u32> {
     workers
 }
 
-/// The master processes that run with this configuration file.
+/// The master processes that run with this configuration file. Those of other containers, which may have a file of the
+/// same name, are left out.
 pub(crate) fn masters(configuration: &Path) -> BTreeSet<u32> {
     let configuration = configuration.to_string_lossy();
+    let own = mounts("self");
     processes()
+        .filter(|pid| mounts(&pid.to_string()) == own)
         .filter(|pid| {
             let title = title(*pid);
             let mut words = title.split([' ', '\0']);
@@ -59,6 +66,11 @@ pub(crate) fn masters(configuration: &Path) -> BTreeSet<u32> {
 /// Whether a process has not ended; one that has and was not looked after by its parent counts as ended.
 pub(crate) fn is_alive(pid: u32) -> bool {
     state(pid).is_some_and(|state| !matches!(state, 'Z' | 'X'))
+}
+
+/// What a process sees of file systems; `None` when that is not for us to know.
+fn mounts(process: &str) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{process}/ns/mnt")).ok()
 }
 
 fn processes() -> impl Iterator<Item = u32> {

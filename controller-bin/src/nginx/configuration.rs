@@ -10,7 +10,7 @@
 
 use std::{
     collections::BTreeSet,
-    fs::{self, OpenOptions},
+    fs::{self, File, OpenOptions, TryLockError},
     io,
     path::{Path, PathBuf},
     sync::Mutex,
@@ -28,6 +28,9 @@ use super::{
 /// The start of each file that a controller of our kind has written.
 const OURS: &str = "# Configuration checksum:";
 
+/// The file that NGINX runs with.
+const MAIN: &str = "nginx.conf";
+
 /// The settings of the Lua modules. They name the checksum of the `nginx.conf` that they are for.
 const LUA_SETTINGS: &str = "lua.json";
 
@@ -40,6 +43,20 @@ pub enum ConfigurationError {
         .0.display()
     )]
     Foreign(PathBuf),
+    /// Another controller runs NGINX there.
+    #[error(
+        "another controller uses the directory {}; end it, or name another directory with --nginx-dir",
+        .0.display()
+    )]
+    InUse(PathBuf),
+    /// A file that may be somebody else's cannot be read.
+    #[error("cannot read {} to see whose it is; name another directory with --nginx-dir, or run as its owner", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The directory cannot be laid out.
     #[error("cannot prepare the directory {}", path.display())]
     Prepare {
@@ -66,6 +83,8 @@ pub struct Configuration {
     binary: PathBuf,
     /// The group of NGINX's workers, where it is another one than ours.
     workers_group: Option<u32>,
+    /// Held while we live: two controllers would take NGINX's files from each other.
+    _lock: File,
     /// Files beside `nginx.conf` that were written, so that they can be removed when nothing names them any more.
     beside: Mutex<BTreeSet<PathBuf>>,
 }
@@ -78,23 +97,25 @@ impl Configuration {
     ///
     /// # Errors
     ///
-    /// When the directory cannot be written, or holds the `nginx.conf` of somebody else and `overwrite` is not set.
+    /// When the directory cannot be written, another controller uses it, or it holds the `nginx.conf` of somebody else
+    /// and `overwrite` is not set.
     pub fn prepare(
         directory: &Path,
         binary: &Path,
         workers_group: Option<u32>,
         overwrite: bool,
     ) -> Result<Self, ConfigurationError> {
+        let main = directory.join(MAIN);
+        if !overwrite {
+            refuse_foreign(&main)?;
+        }
         let configuration = Self {
             directory: directory.to_owned(),
             binary: binary.to_owned(),
             workers_group,
+            _lock: lock(directory)?,
             beside: Mutex::default(),
         };
-        let main = configuration.main();
-        if !overwrite && is_foreign(&main) {
-            return Err(ConfigurationError::Foreign(main));
-        }
         for below in ["run", "logs"] {
             let path = directory.join(below);
             fs::create_dir_all(&path)
@@ -113,7 +134,7 @@ impl Configuration {
     /// The file that NGINX runs with.
     #[must_use]
     pub fn main(&self) -> PathBuf {
-        self.directory.join("nginx.conf")
+        self.directory.join(MAIN)
     }
 
     /// Asks NGINX whether it takes these files. What it has refused is kept as `nginx.conf.refused`.
@@ -239,11 +260,38 @@ impl Staged {
     }
 }
 
-/// Whether there is a file that no controller has written.
-fn is_foreign(main: &Path) -> bool {
+/// Sees that there is no file that no controller has written.
+fn refuse_foreign(main: &Path) -> Result<(), ConfigurationError> {
+    let path = || main.to_owned();
     match fs::read(main) {
-        Ok(text) => !text.is_empty() && !text.starts_with(OURS.as_bytes()),
-        Err(error) => error.kind() != io::ErrorKind::NotFound,
+        Ok(text) if text.is_empty() || text.starts_with(OURS.as_bytes()) => Ok(()),
+        Ok(_) => Err(ConfigurationError::Foreign(path())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(source) => Err(ConfigurationError::Unreadable {
+            path: path(),
+            source,
+        }),
+    }
+}
+
+/// Takes the directory for this process. The system gives it back when the process ends, however it ends.
+fn lock(directory: &Path) -> Result<File, ConfigurationError> {
+    let run = directory.join("run");
+    let path = run.join("controller.lock");
+    let failed = |path: &Path, source| ConfigurationError::Prepare {
+        path: path.to_owned(),
+        source,
+    };
+    fs::create_dir_all(&run).map_err(|source| failed(&run, source))?;
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    let file = options
+        .open(&path)
+        .map_err(|source| failed(&path, source))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(ConfigurationError::InUse(directory.to_owned())),
+        Err(TryLockError::Error(source)) => Err(failed(&path, source)),
     }
 }
 
@@ -283,6 +331,18 @@ mod tests {
         assert!(prepare(false).is_ok());
         fs::remove_file(&main).unwrap();
         assert!(prepare(false).is_ok());
+    }
+
+    #[test]
+    fn two_controllers_do_not_share_a_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        let prepare =
+            || Configuration::prepare(directory.path(), Path::new("/bin/true"), None, false);
+        let first = prepare().unwrap();
+        let error = prepare().unwrap_err();
+        assert!(matches!(error, ConfigurationError::InUse(_)), "{error}");
+        drop(first);
+        assert!(prepare().is_ok());
     }
 
     #[test]
