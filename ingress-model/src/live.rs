@@ -151,7 +151,7 @@ pub struct CookieAffinity {
 pub struct TrafficShaping {
     /// Share of the requests, out of [`TrafficShaping::weight_total`].
     pub weight: u32,
-    /// What the weight is a share of; at least 100.
+    /// What the weight is a share of; at least 1.
     pub weight_total: u32,
     /// Requests with this header.
     pub header: String,

@@ -116,8 +116,8 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Option<TrafficShaping> {
     Some(TrafficShaping {
         weight: number(reader, "canary-weight").unwrap_or(0),
         weight_total: number(reader, "canary-weight-total")
-            .unwrap_or(100)
-            .max(100),
+            .filter(|total| *total > 0)
+            .unwrap_or(100),
         header: text(reader, "canary-by-header", PLAIN),
         header_value: text(reader, "canary-by-header-value", PLAIN),
         header_pattern: text(reader, "canary-by-header-pattern", PATTERN),
@@ -177,7 +177,7 @@ mod tests {
         let bad = [
             ("canary", "true"),
             ("canary-weight", "-1"),
-            ("canary-weight-total", "50"),
+            ("canary-weight-total", "0"),
             ("canary-by-header", "a;b"),
         ];
         let want = TrafficShaping {
