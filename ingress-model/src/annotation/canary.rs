@@ -141,7 +141,7 @@ mod tests {
         let annotations = [
             ("canary", "true"),
             ("canary-weight", "30"),
-            ("canary-weight-total", "1000"),
+            ("canary-weight-total", "50"),
             ("canary-by-header", "X-Canary"),
             ("canary-by-header-value", "beta"),
             ("canary-by-header-pattern", "^b.*"),
@@ -149,7 +149,7 @@ mod tests {
         ];
         let want = TrafficShaping {
             weight: 30,
-            weight_total: 1000,
+            weight_total: 50,
             header: "X-Canary".into(),
             header_value: "beta".into(),
             header_pattern: "^b.*".into(),
