@@ -75,6 +75,7 @@ pub const MODULES: &[LuaModule] = modules![
     "ingress/dns/message.lua",
     "ingress/dns/resolv_conf.lua",
     "ingress/dns/resolver.lua",
+    "ingress/external_auth.lua",
     "ingress/external_name.lua",
     "ingress/json_text.lua",
     "ingress/monitor.lua",

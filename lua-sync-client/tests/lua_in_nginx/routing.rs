@@ -277,3 +277,27 @@ fn a_subrequest_does_not_change_the_backend() {
     let response = http::request(nginx.http, "GET", "/guarded", &[("X-Backend", "a")], "");
     assert_eq!((response.status, response.body.as_str()), (200, "up"));
 }
+
+#[test]
+fn a_service_decides_without_seeing_the_variables_of_the_request() {
+    let nginx = Nginx::start();
+    nginx.post_backends(&[backend("a", &[Upstream::start("up")])]);
+    let ask = |wanted, body| {
+        let headers = [("X-Backend", "a"), ("X-Wanted", wanted), ("X-User", "mira")];
+        http::request(nginx.http, "POST", "/asking", &headers, body)
+    };
+    for wanted in ["200", "204", "299"] {
+        let response = ask(wanted, "some text");
+        assert_eq!((response.status, response.body.as_str()), (200, "up"));
+        assert_eq!(response.header("X-Auth"), "mira|seen=");
+        assert_eq!(response.header("X-Cookie"), "session=1");
+    }
+    for (wanted, status) in [("401", 401), ("403", 403), ("302", 500), ("404", 500)] {
+        let response = ask(wanted, "");
+        assert_eq!(response.status, status);
+        assert_eq!(response.header("X-Auth"), "|");
+        assert_eq!(response.header("X-Cookie"), "session=1");
+    }
+    let asked = ask("401", "").header("WWW-Authenticate").to_owned();
+    assert_eq!(asked, "Basic realm=\"x\"");
+}

@@ -30,6 +30,8 @@ use super::{
 /// What a location gets. The locations that go with it are [extras](Extras).
 pub(crate) struct ExternalAuthView {
     pub(crate) settings: Vec<Directive>,
+    /// Whether the Lua side asks, not NGINX: only it can ask without sharing the request's variables.
+    pub(crate) asks_by_lua: bool,
     /// Headers of the service's answer, for the endpoints.
     pub(crate) headers: Vec<(Printed, Printed)>,
     /// Where clients that were refused are sent: the name of a location.
@@ -73,26 +75,35 @@ impl ExternalAuthView {
         let path = format!("/_external-auth-{id:016x}");
         let cookie = || constant("$auth_cookie".into());
         let always = auth.always_set_cookie.then(|| word("always"));
-        let mut settings = vec![
-            directive("auth_request", [plain(&path)?]),
-            directive(
-                "auth_request_set",
-                [cookie(), constant("$upstream_http_set_cookie".into())],
-            ),
-            directive(
-                "add_header",
-                [word("Set-Cookie"), cookie()].into_iter().chain(always),
-            ),
-        ];
+        let asks_by_lua = kept(auth, context).is_some_and(|kept| !kept.share_variables);
+        let mut settings = Vec::new();
+        if asks_by_lua {
+            let names: Vec<_> = auth.response_headers.iter().map(Literal::as_str).collect();
+            settings.extend([
+                set("$auth_cookie", plain("")?),
+                set("$external_auth_path", plain(&path)?),
+                set("$external_auth_headers", literal(&names.join(","))?),
+            ]);
+        } else {
+            settings.push(directive("auth_request", [plain(&path)?]));
+            let upstream = constant("$upstream_http_set_cookie".into());
+            settings.push(directive("auth_request_set", [cookie(), upstream]));
+        }
+        settings.push(directive(
+            "add_header",
+            [word("Set-Cookie"), cookie()].into_iter().chain(always),
+        ));
         let mut headers = Vec::new();
         for (index, header) in auth.response_headers.iter().enumerate() {
-            let variable = format!("$auth_header_{index}");
-            let upstream = headers::variable("$upstream_http_", header.as_str());
-            settings.push(directive(
-                "auth_request_set",
-                [constant(variable.clone()), constant(upstream)],
-            ));
-            headers.push((plain(header.as_str())?, constant(variable)));
+            let variable = || constant(format!("$auth_header_{index}"));
+            let value = if asks_by_lua {
+                directive("set", [variable(), plain("")?])
+            } else {
+                let upstream = headers::variable("$upstream_http_", header.as_str());
+                directive("auth_request_set", [variable(), constant(upstream)])
+            };
+            settings.push(value);
+            headers.push((plain(header.as_str())?, variable()));
         }
         let sent = auth.request_headers.iter().map(|(header, _)| header);
         let lengths = sent
@@ -122,6 +133,7 @@ impl ExternalAuthView {
         extras.shared.caches_answers |= auth.cache.is_some();
         Ok(Self {
             settings,
+            asks_by_lua,
             headers,
             signin,
         })
@@ -289,11 +301,7 @@ impl Asked<'_> {
             source,
         } = self;
         let url = auth.url.as_str();
-        // NGINX looks up the members of a group when it starts; HTTP/2 clients ask in parallel anyway.
-        let keepalive = auth
-            .keepalive
-            .as_ref()
-            .filter(|_| !context.config.use_http2 && !auth.authority.as_str().contains('$'));
+        let keepalive = kept(auth, context);
         let Some(keepalive) = keepalive else {
             return (url.into(), false);
         };
@@ -350,6 +358,17 @@ impl Asked<'_> {
             handler: vec![directive("return", [word(302), target])],
         })
     }
+}
+
+/// The connections that are kept: NGINX looks up the members of a group when it starts, and HTTP/2 clients ask in
+/// parallel anyway.
+fn kept<'a>(auth: &'a ExternalAuth, context: &Context<'_>) -> Option<&'a AuthKeepalive> {
+    let is_possible = !context.config.use_http2 && !auth.authority.as_str().contains('$');
+    auth.keepalive.as_ref().filter(|_| is_possible)
+}
+
+fn set(variable: &str, value: Printed) -> Directive {
+    directive("set", [constant(variable.into()), value])
 }
 
 fn upstream_name(id: u64) -> String {

@@ -37,6 +37,8 @@ pub(crate) struct LocationView {
     /// Variables that logs, metrics and the Lua side read.
     pub(crate) variables: Vec<Directive>,
     pub(crate) settings: Vec<Directive>,
+    /// Whether the Lua side asks a service about each request.
+    pub(crate) asks_by_lua: bool,
     /// Where plain HTTP is redirected to.
     pub(crate) to_https: Option<Printed>,
     pub(crate) cors: Option<CorsView>,
@@ -96,6 +98,7 @@ impl LocationView {
             matcher: matcher(location)?,
             variables: variables(location)?,
             settings: logging(settings).collect(),
+            asks_by_lua: false,
             to_https: None,
             cors: None,
             snippets: Vec::new(),
@@ -210,6 +213,7 @@ impl LocationView {
         if let Some(auth) = &settings.external_auth {
             let auth_view = ExternalAuthView::new(auth, location, facts, context, source, extras)?;
             self.settings.extend(auth_view.settings);
+            self.asks_by_lua = auth_view.asks_by_lua;
             headers.extend(auth_view.headers);
             signin = auth_view.signin;
         }
@@ -294,6 +298,7 @@ impl LocationView {
             end: END,
             variables: Vec::new(),
             settings: Vec::new(),
+            asks_by_lua: false,
             to_https: None,
             cors: None,
             snippets: Vec::new(),
