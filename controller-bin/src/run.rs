@@ -211,16 +211,13 @@ impl Args {
         tasks.spawn(sync_on_start(Arc::clone(&process), client, syncs.clone()));
         tasks.spawn(repair(Arc::clone(&plane), syncs.clone(), loads.clone()));
         tasks.spawn(metrics.listen(&directory)?);
+        tasks.spawn(self.follow_election(&metrics, publisher.as_ref()));
         tasks.spawn(self.serve_health(health.clone(), &metrics)?);
         tasks.spawn(webhook);
         // On threads of their own: merging and rendering take the processor for a while.
-        let runtime = Handle::current();
         let mut queues = JoinSet::new();
-        queues.spawn_blocking({
-            let runtime = runtime.clone();
-            move || runtime.block_on(run_syncs(sync_queue, sync))
-        });
-        queues.spawn_blocking(move || runtime.block_on(run_loads(load_queue, loader)));
+        queues.spawn_blocking(move || Handle::current().block_on(run_syncs(sync_queue, sync)));
+        queues.spawn_blocking(move || Handle::current().block_on(run_loads(load_queue, loader)));
 
         let code = tokio::select! {
             () = signals.asked() => ExitCode::SUCCESS,
@@ -377,6 +374,22 @@ impl Args {
         let mut observers: Vec<Arc<dyn Observer>> = vec![Arc::new(Readiness(health.clone()))];
         observers.extend(publisher.map(Publisher::observer));
         Metrics::new(self, Arc::new(observers))
+    }
+
+    /// Shows whether this replica leads, if one is elected.
+    fn follow_election(
+        &self,
+        metrics: &Arc<Metrics>,
+        publisher: Option<&Publisher>,
+    ) -> impl Future<Output = ()> + use<> {
+        let metrics = Arc::clone(metrics);
+        let leadership = publisher.and_then(Publisher::leadership);
+        let election = self.status.election_id.clone();
+        async move {
+            if let Some(leadership) = leadership {
+                metrics.follow_election(&election, leadership).await;
+            }
+        }
     }
 
     /// Begins to tell the API server what the controller knows, if objects come from one.

@@ -4,7 +4,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ingress_model::ReloadReason;
 use prometheus::{
-    Gauge, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, Registry, core::Collector,
+    Gauge, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry,
+    core::Collector,
 };
 
 use super::Identity;
@@ -19,6 +20,7 @@ pub struct ControllerMetrics {
     errors: IntCounter,
     reload_reasons: IntCounterVec,
     sync_duration: Histogram,
+    leader: IntGaugeVec,
 }
 
 impl ControllerMetrics {
@@ -74,6 +76,16 @@ impl ControllerMetrics {
                 registry,
                 Histogram::with_opts(HistogramOpts::from(sync_opts))?,
             )?,
+            leader: keep(
+                registry,
+                IntGaugeVec::new(
+                    identity.opts(
+                        "leader_election_status",
+                        "Whether this replica leads: 1 or 0; nothing before it first does",
+                    ),
+                    &["name"],
+                )?,
+            )?,
         })
     }
 
@@ -102,6 +114,11 @@ impl ControllerMetrics {
         self.errors.inc();
         self.last_reload_successful.set(0);
         self.config_hash.set(0.0);
+    }
+
+    /// This replica leads by the Lease of that name, or does not any more.
+    pub fn leads(&self, lease: &str, leads: bool) {
+        self.leader.with_label_values(&[lease]).set(leads.into());
     }
 
     /// A sync ended after this time.
@@ -158,5 +175,25 @@ mod tests {
             "{text}"
         );
         assert!(text.contains(r#"reason="first"} 1"#), "{text}");
+    }
+    #[test]
+    fn the_leader_is_shown_once_it_leads() {
+        let registry = Registry::new();
+        let identity = Identity {
+            class: "c".into(),
+            namespace: "n".into(),
+            pod: "p".into(),
+        };
+        let metrics = ControllerMetrics::register(&registry, &identity).unwrap();
+        let name = "nginx_ingress_controller_leader_election_status";
+        assert!(!exposition(&registry).unwrap().contains(name));
+        for (leads, value) in [(true, 1), (false, 0)] {
+            metrics.leads("chosen", leads);
+            let labels =
+                r#"controller_class="c",controller_namespace="n",controller_pod="p",name="chosen""#;
+            let line = format!("{name}{{{labels}}} {value}\n");
+            let text = exposition(&registry).unwrap();
+            assert!(text.contains(&line), "{text}");
+        }
     }
 }

@@ -26,6 +26,7 @@ use self::monitor::Monitor;
 use crate::{
     args::{Args, MetricsArgs},
     observe::{Load, Observer},
+    publish::leader::Leadership,
 };
 
 pub use controller::ControllerMetrics;
@@ -145,6 +146,19 @@ impl Metrics {
                 monitor.run().await;
             }
         })
+    }
+
+    /// Shows whether this replica leads, for ever.
+    pub async fn follow_election(&self, election: &str, mut leadership: Leadership) {
+        let Some(gathered) = &self.gathered else {
+            return;
+        };
+        loop {
+            leadership.gained().await;
+            gathered.controller.leads(election, true);
+            leadership.lost().await;
+            gathered.controller.leads(election, false);
+        }
     }
 
     /// Answers `/metrics`.

@@ -45,7 +45,7 @@ use self::{
     election::Terms,
     events::Recorder,
     feed::Feed,
-    leader::Candidate,
+    leader::{Candidate, Leadership},
     status::{StatusSettings, StatusWriter},
 };
 use crate::{args::Args, observe::Observer, store::Store};
@@ -57,6 +57,7 @@ const FAREWELL: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub struct Publisher {
     feed: Arc<Feed>,
+    leadership: Option<Leadership>,
     tasks: JoinSet<()>,
 }
 
@@ -85,7 +86,11 @@ impl Publisher {
         ));
         if args.status.disable_leader_election {
             info!("without an election of a leader, the status of Ingresses is not written");
-            return Self { feed, tasks };
+            return Self {
+                feed,
+                leadership: None,
+                tasks,
+            };
         }
         let namespace = match &args.kubernetes.pod_namespace {
             Some(namespace) => namespace.as_str(),
@@ -110,6 +115,7 @@ impl Publisher {
         let writer = StatusSettings::from_flags(args, pod)
             .map(|settings| StatusWriter::new(client, store, outcomes, settings));
         let mut ended = ended.clone();
+        let standing = leadership.clone();
         tasks.spawn(async move {
             match writer {
                 Some(writer) => writer.run(leadership, ended).await,
@@ -120,13 +126,23 @@ impl Publisher {
             }
             drop(finished);
         });
-        Self { feed, tasks }
+        Self {
+            feed,
+            leadership: Some(standing),
+            tasks,
+        }
     }
 
     /// Who is to be told what the controller does.
     #[must_use]
     pub fn observer(&self) -> Arc<dyn Observer> {
         Arc::clone(&self.feed) as _
+    }
+
+    /// Whether this replica leads; `None` if none is elected.
+    #[must_use]
+    pub fn leadership(&self) -> Option<Leadership> {
+        self.leadership.clone()
     }
 
     /// Waits until everything is told that is to be told at the end, but not for ever.

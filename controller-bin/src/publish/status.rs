@@ -3,10 +3,10 @@
 //! Written while this replica leads, for Ingresses of ours, where the status differs. The object is read before, so that
 //! nothing else of it is touched, and written with the version that was read.
 
-use std::{collections::HashMap, fmt, num::NonZeroU16, sync::Arc, time::Duration};
+use std::{collections::HashMap, fmt, num::NonZeroU16, pin::pin, sync::Arc, time::Duration};
 
 use futures::{StreamExt, stream};
-use ingress_model::{ObjectName, Outcome};
+use ingress_model::ObjectName;
 use k8s_openapi::api::networking::v1::Ingress;
 use kube::{
     Api, Client,
@@ -59,6 +59,9 @@ pub struct StatusSettings {
     /// The pod that this is.
     pub pod: Option<ObjectName>,
 }
+
+/// An Ingress in one version.
+type Version = (ObjectName, Arc<Ingress>);
 
 /// Writes the status of Ingresses.
 pub struct StatusWriter {
@@ -117,15 +120,12 @@ impl StatusWriter {
     }
 
     /// Writes while this replica leads, until the controller ends; then takes the addresses back if it is the last one.
-    pub async fn run(mut self, mut leadership: Leadership, mut ended: watch::Receiver<bool>) {
+    pub async fn run(mut self, mut leadership: Leadership, ended: watch::Receiver<bool>) {
         loop {
-            let mut lost = leadership.clone();
+            let mut standing = leadership.clone();
             tokio::select! {
-                biased;
-                // Without a sender the end has come as well.
-                _ = ended.wait_for(|ended| *ended) => break,
-                () = lead(&mut self, &mut leadership) => {}
-                () = async { lost.gained().await; lost.lost().await } => {}
+                () = lead(&mut self, &mut leadership, ended.clone()) => break,
+                () = async { standing.gained().await; standing.lost().await } => {}
             }
         }
         if self.settings.take_back && leadership.is_held() {
@@ -136,8 +136,8 @@ impl StatusWriter {
         }
     }
 
-    /// Keeps the status of all Ingresses right.
-    async fn keep(&mut self) {
+    /// Keeps the status of all Ingresses right until the controller ends.
+    async fn keep(&mut self, mut ended: watch::Receiver<bool>) {
         self.done.clear();
         let mut clock = interval(self.settings.interval);
         clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -146,6 +146,7 @@ impl StatusWriter {
         let mut retry_at: Option<Instant> = None;
         loop {
             let look_up = tokio::select! {
+                () = end(&mut ended) => return,
                 _ = clock.tick() => true,
                 () = until(retry_at) => is_stale,
                 Ok(()) = self.outcomes.changed() => false,
@@ -158,7 +159,12 @@ impl StatusWriter {
                 known = found.or(known);
             }
             let failed = match &known {
-                Some(addresses) => !self.write_all(addresses).await,
+                Some(addresses) => {
+                    let wrong = self.wrong(addresses);
+                    let mut ended = ended.clone();
+                    let end = async move { end(&mut ended).await };
+                    !self.write(wrong, addresses, end).await
+                }
                 None => false,
             };
             retry_at = (is_stale || failed).then(|| Instant::now() + RETRY);
@@ -181,24 +187,30 @@ impl StatusWriter {
         }
     }
 
-    /// Writes to all Ingresses of ours what differs. Answers whether all of it succeeded.
-    async fn write_all(&mut self, addresses: &Addresses) -> bool {
-        let outcome = self.outcomes.borrow_and_update().clone();
-        let Some(outcome) = outcome else {
-            return true;
-        };
-        let wrong = self.wrong(&outcome, addresses);
-        if wrong.is_empty() {
+    /// Writes the status of some Ingresses where it differs; begins with none any more at the `end`. Answers whether all
+    /// of it succeeded.
+    async fn write(
+        &mut self,
+        ingresses: Vec<Version>,
+        addresses: &Addresses,
+        end: impl Future<Output = ()>,
+    ) -> bool {
+        if ingresses.is_empty() {
             return true;
         }
-        debug!(ingresses = wrong.len(), "writing the status of Ingresses");
+        debug!(
+            ingresses = ingresses.len(),
+            "writing the status of Ingresses"
+        );
         let (client, limiter) = (&self.client, &self.limiter);
-        let writes = stream::iter(wrong).map(async |(name, ingress)| {
-            limiter.ready().await;
-            let written = write(client, &name, addresses).await;
-            (name, ingress, written)
-        });
-        let mut writes = std::pin::pin!(writes.buffer_unordered(PARALLEL));
+        let writes = stream::iter(ingresses)
+            .take_until(end)
+            .map(async |(name, ingress)| {
+                limiter.ready().await;
+                let written = write(client, &name, addresses).await;
+                (name, ingress, written)
+            });
+        let mut writes = pin!(writes.buffer_unordered(PARALLEL));
         let mut failure = None;
         while let Some((name, ingress, written)) = writes.next().await {
             match written {
@@ -215,21 +227,31 @@ impl StatusWriter {
         failure.is_none()
     }
 
-    /// Ingresses of ours of which the status differs, as far as we know.
-    fn wrong(&self, outcome: &Outcome, addresses: &Addresses) -> Vec<(ObjectName, Arc<Ingress>)> {
+    /// Ingresses of ours.
+    fn ours(&mut self) -> Vec<Version> {
+        let outcome = self.outcomes.borrow_and_update().clone();
         let snapshot = self.store.snapshot();
-        let ours = snapshot
+        let is_ours = |name: &ObjectName| {
+            let outcome = outcome.as_ref();
+            outcome.is_some_and(|outcome| outcome.last_good.get(name).is_some())
+        };
+        snapshot
             .ingresses
             .iter()
-            .filter(|(name, _)| outcome.last_good.get(name).is_some());
-        let wrong = ours.filter(|(name, ingress)| match self.done.get(name) {
+            .filter(|(name, _)| is_ours(name))
+            .map(|(name, ingress)| (name.clone(), Arc::clone(ingress)))
+            .collect()
+    }
+
+    /// Those of which the status differs, as far as we know.
+    fn wrong(&mut self, addresses: &Addresses) -> Vec<Version> {
+        let mut ingresses = self.ours();
+        ingresses.retain(|(name, ingress)| match self.done.get(name) {
             // The store has not heard of what we wrote.
             Some((version, written)) if Arc::ptr_eq(version, ingress) => written != addresses,
             _ => addresses::of_status(ingress) != *addresses,
         });
-        wrong
-            .map(|(name, ingress)| (name.clone(), Arc::clone(ingress)))
-            .collect()
+        ingresses
     }
 
     fn forget_deleted(&mut self) {
@@ -239,9 +261,8 @@ impl StatusWriter {
 
     /// Takes the addresses back, unless another replica is there to go on.
     async fn take_back(&mut self) {
-        let Some(addresses) = self.look_up().await else {
-            return;
-        };
+        // A Service that is gone has no addresses that somebody could go on to use.
+        let addresses = self.look_up().await.unwrap_or_default();
         if addresses.len() > 1 {
             debug!("several addresses: the status of Ingresses is left to the next leader");
             return;
@@ -260,7 +281,10 @@ impl StatusWriter {
             }
         }
         info!("the last replica ends; taking the addresses of Ingresses back");
-        self.write_all(&Addresses::new()).await;
+        // Whatever the store says: it need not know yet what was written last.
+        let all = self.ours();
+        self.write(all, &Addresses::new(), std::future::pending())
+            .await;
     }
 }
 
@@ -272,10 +296,23 @@ impl fmt::Debug for StatusWriter {
     }
 }
 
-/// Keeps the status right from the moment at which this replica leads.
-async fn lead(writer: &mut StatusWriter, leadership: &mut Leadership) {
-    leadership.gained().await;
-    writer.keep().await;
+/// Keeps the status right from the moment at which this replica leads, until the controller ends.
+async fn lead(
+    writer: &mut StatusWriter,
+    leadership: &mut Leadership,
+    mut ended: watch::Receiver<bool>,
+) {
+    tokio::select! {
+        () = end(&mut ended) => return,
+        () = leadership.gained() => {}
+    }
+    writer.keep(ended).await;
+}
+
+/// Waits for the controller's end.
+async fn end(ended: &mut watch::Receiver<bool>) {
+    // Without a sender the end has come as well.
+    let _ended = ended.wait_for(|ended| *ended).await;
 }
 
 /// Brings the status of one Ingress up to date.
