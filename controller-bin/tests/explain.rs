@@ -296,6 +296,11 @@ const RULES: &[Rules] = &[
         paths: &[("Prefix", "/", "named")],
     },
     Rules {
+        host: "bare.test",
+        annotations: "{nginx.ingress.kubernetes.io/from-to-www-redirect: 'true'}",
+        paths: &[("Prefix", "/", "bare")],
+    },
+    Rules {
         host: "root.test",
         annotations: "{nginx.ingress.kubernetes.io/app-root: /app}",
         paths: &[("Prefix", "/app", "app")],
@@ -368,6 +373,8 @@ const REQUESTS: &[(&str, &[&str])] = &[
     ("x.y.deep.test", &["/x"]),
     ("deep.test", &["/x"]),
     ("plain.test.", &["/a"]),
+    ("bare.test", &["/"]),
+    ("www.bare.test", &["/", "/x"]),
     ("root.test", &["/", "/app/x", "/x"]),
     ("unknown.test", &["/", "/lost", "/lost/x", "/healthz"]),
 ];

@@ -95,11 +95,16 @@ impl<'a> Explainer<'a> {
         let nowhere = nowhere();
         let layout = &self.outcome.model.layout;
         let (server, by) = server_for(layout, &host).unwrap_or((&nowhere, HostMatch::CatchAll));
+        let is_redirected = by == HostMatch::Redirected;
         let Matches {
             mut chosen,
             others,
             unknown,
-        } = locations_for(server, &path);
+        } = if is_redirected {
+            Matches::default()
+        } else {
+            locations_for(server, &path)
+        };
         let mut others: Vec<_> = others.into_iter().map(LocationSummary::of).collect();
         let is_own = self.is_own(server, &path, chosen);
         if is_own {
@@ -113,6 +118,10 @@ impl<'a> Explainer<'a> {
         let location = chosen.map(|(location, _)| location);
         let to_app_root = Some(server).filter(|_| path == b"/").and_then(app_root);
         let answer = match (to_app_root, location) {
+            _ if is_redirected => Answer::Redirect {
+                status: layout.config.http_redirect_code,
+                target: format!("$pass_access_scheme://{}$redirect_uri", server.host),
+            },
             (Some(redirect), _) => redirect,
             (None, _) if is_own => Answer::Controller,
             (None, Some(location)) => self.answer(server, location),
@@ -220,10 +229,16 @@ impl<'a> Explainer<'a> {
             let mut endpoints = backend.endpoints.iter();
             endpoints.any(|endpoint| endpoint.port == self.options.default_server_port)
         });
-        match endpoints {
+        let stand_in = location.settings.default_backend.as_ref();
+        let stand_in = stand_in.and_then(|name| self.backend(name));
+        match (endpoints, stand_in) {
+            (0, Some(other)) if !other.endpoints.is_empty() => Answer::StandIn {
+                upstream: other.name.clone(),
+                endpoints: other.endpoints.len(),
+            },
             _ if is_default && (is_own_server || endpoints == 0) => Answer::NotFound,
-            0 => Answer::NoEndpoints,
-            endpoints => Answer::Endpoint { endpoints },
+            (0, _) => Answer::NoEndpoints,
+            (endpoints, _) => Answer::Endpoint { endpoints },
         }
     }
 

@@ -199,11 +199,21 @@ fn what_answers_in_place_of_an_endpoint_is_told() {
             &[("auth-tls-secret", "shop/gone")],
             &rule("c.test", "/", "one"),
         ),
+        ingress(
+            "d",
+            &[("from-to-www-redirect", "true"), ("default-backend", "one")],
+            &rule("d.test", "/", "gone"),
+        ),
         web("one"),
     ]);
     for (host, path, want) in [
         ("a.test", "/", (302, "$scheme://$http_host/app")),
         ("b.test", "/x", (301, "https://other.test")),
+        (
+            "www.d.test",
+            "/",
+            (308, "$pass_access_scheme://d.test$redirect_uri"),
+        ),
     ] {
         let Answer::Redirect { status, target } = explain(&served, host, path).answer else {
             panic!("{host}{path}")
@@ -212,6 +222,11 @@ fn what_answers_in_place_of_an_endpoint_is_told() {
     }
     let answer = explain(&served, "a.test", "/x").answer;
     assert_eq!(answer, Answer::Endpoint { endpoints: 2 });
+    let answer = explain(&served, "d.test", "/").answer;
+    assert!(
+        matches!(answer, Answer::StandIn { endpoints: 2, .. }),
+        "{answer:?}"
+    );
     let answer = explain(&served, "c.test", "/").answer;
     assert!(
         matches!(answer, Answer::Closed { status: 403, .. }),

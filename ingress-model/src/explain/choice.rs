@@ -19,6 +19,8 @@ pub enum HostMatch {
         /// The alias.
         alias: Host,
     },
+    /// The host is redirected to the server's (`from-to-www-redirect`).
+    Redirected,
     /// The server is for all hosts one label longer than its name.
     Wildcard,
     /// No server has the host.
@@ -28,7 +30,8 @@ pub enum HostMatch {
 /// The server for a host as [`request_host`](super::request_host) gives it, and why it is that one; `None` only for a
 /// layout that no merge made, which lacks the catch-all server.
 ///
-/// In this order (NGINX docs, "Server names"): the host itself or an alias that is the host; the longest alias `*.name`
+/// In this order (NGINX docs, "Server names"): the host itself, an alias that is the host, or the name that is redirected
+/// to it; the longest alias `*.name`
 /// that the host ends with, over any number of labels; the wildcard host `*.name`, which stands for exactly one label
 /// (Kubernetes docs, "Hostname wildcards") and so is a regular expression; the catch-all.
 ///
@@ -52,6 +55,13 @@ pub fn server_for<'a>(layout: &'a Layout, host: &str) -> Option<(&'a Server, Hos
             HostMatch::Exact
         };
         return Some((server, by));
+    }
+    let redirected = servers().find(|server| {
+        let other = server.redirected.as_ref();
+        other.is_some_and(|other| other.as_str() == host)
+    });
+    if let Some(server) = redirected {
+        return Some((server, HostMatch::Redirected));
     }
     let aliases =
         servers().flat_map(|server| server.aliases.iter().map(move |alias| (server, alias)));
@@ -214,7 +224,10 @@ mod tests {
     fn servers_are_chosen_in_order() {
         let servers = [
             server("", &[]),
-            server("a.test", &["b.test", "*.c.test"]),
+            Server {
+                redirected: Some(Host::parse("www.a.test").unwrap()),
+                ..server("a.test", &["b.test", "*.c.test"])
+            },
             server("*.test", &[]),
             server("*.c.test", &["*.e.c.test"]),
         ];
@@ -226,6 +239,7 @@ mod tests {
         for (host, want) in [
             ("a.test", "a.test exact"),
             ("b.test", "a.test alias b.test"),
+            ("www.a.test", "a.test redirected"),
             // The alias's wildcard goes before the wildcard host of the same name, over any number of labels.
             ("x.c.test", "a.test alias *.c.test"),
             ("x.y.c.test", "a.test alias *.c.test"),
@@ -243,6 +257,7 @@ mod tests {
             let by = match by {
                 HostMatch::Exact => "exact".to_owned(),
                 HostMatch::Alias { alias } => format!("alias {alias}"),
+                HostMatch::Redirected => "redirected".to_owned(),
                 HostMatch::Wildcard => "wildcard".to_owned(),
                 HostMatch::CatchAll => "catch-all".to_owned(),
             };

@@ -141,6 +141,13 @@ pub enum Answer {
         /// Why.
         reason: String,
     },
+    /// The answer of another Service, since the location's own has no endpoints (`default-backend`).
+    StandIn {
+        /// Its upstream.
+        upstream: UpstreamName,
+        /// How many endpoints there are.
+        endpoints: usize,
+    },
     /// 503: its Service has no endpoints.
     NoEndpoints,
     /// What the controller itself answers there (health checks, NGINX's status).

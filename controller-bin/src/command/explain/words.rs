@@ -24,6 +24,9 @@ pub(super) fn host_match(by: &HostMatch) -> String {
     match by {
         HostMatch::Exact => "it is the server's host".to_owned(),
         HostMatch::Alias { alias } => format!("its alias {alias} matches (server-alias)"),
+        HostMatch::Redirected => {
+            "it is redirected to the server's host (from-to-www-redirect)".to_owned()
+        }
         HostMatch::Wildcard => {
             "it is the wildcard host that matches; * stands for one label".to_owned()
         }
@@ -81,6 +84,10 @@ pub(super) fn answer(answer: &Answer) -> String {
         Answer::Endpoint { endpoints } => format!("{endpoints} endpoints"),
         Answer::Redirect { status, target } => format!("{status}, to {target}"),
         Answer::Closed { status, reason } => format!("{status}: {reason}"),
+        Answer::StandIn {
+            upstream,
+            endpoints,
+        } => format!("no endpoints; {endpoints} of {upstream} stand in (default-backend)"),
         Answer::NoEndpoints => "503: no endpoints".to_owned(),
         Answer::Controller => "the controller itself (health check, NGINX's status)".to_owned(),
         Answer::NotFound => "404: nothing serves it".to_owned(),
