@@ -103,15 +103,13 @@ impl Announcer {
                 about_ingress(ingress)?,
                 Weight::Warning,
                 ISOLATED,
-                format!(
-                    "nginx refuses the configuration that this makes, so it is not served: {reason}"
-                ),
+                format!("nginx refuses what this makes of its configuration: {reason}"),
             ),
             Happening::Recovered { ingress } => (
                 about_ingress(ingress)?,
                 Weight::Normal,
                 RECOVERED,
-                "nginx takes the configuration that this makes; it is served again".to_owned(),
+                "nginx takes what this makes of its configuration again".to_owned(),
             ),
         };
         Some(Notice {

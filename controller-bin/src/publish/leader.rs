@@ -139,8 +139,8 @@ impl Candidate {
 
     async fn try_look(&mut self) -> Result<Duration, RequestError> {
         let terms = self.election.terms();
-        // Time for another try before a leader has to stop.
-        let limit = terms.trust / 4;
+        // A leader that waits longer has to stop before it could try once more.
+        let limit = terms.trust / 2;
         let params = PostParams::default();
         // What is written now holds from now on at the latest.
         let asked = Instant::now();

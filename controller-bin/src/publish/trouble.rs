@@ -2,16 +2,16 @@
 
 use std::error::Error;
 
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use crate::chain::chain;
 
-/// What is wrong with one activity at present.
+/// Whether one activity fails at present.
 #[derive(Debug)]
 pub(super) struct Trouble {
     /// Completes "cannot …".
     what: &'static str,
-    present: Option<String>,
+    is_present: bool,
 }
 
 impl Trouble {
@@ -19,22 +19,24 @@ impl Trouble {
     pub(super) fn new(what: &'static str) -> Self {
         Self {
             what,
-            present: None,
+            is_present: false,
         }
     }
 
-    /// It failed. Logged unless it failed in the same way before.
+    /// It failed. Logged as a warning unless it failed before.
     pub(super) fn met(&mut self, error: &dyn Error) {
         let error = chain(error);
-        if self.present.as_deref() != Some(&error) {
+        if self.is_present {
+            debug!(error, "still cannot {}", self.what);
+        } else {
             warn!(error, "cannot {}; trying again", self.what);
-            self.present = Some(error);
+            self.is_present = true;
         }
     }
 
     /// It succeeded.
     pub(super) fn ended(&mut self) {
-        if self.present.take().is_some() {
+        if std::mem::take(&mut self.is_present) {
             info!("can {} again", self.what);
         }
     }
@@ -49,11 +51,12 @@ mod tests {
     #[test]
     fn trouble_is_remembered_until_it_ends() {
         let mut trouble = Trouble::new("x");
-        trouble.met(&io::Error::other("a"));
-        assert_eq!(trouble.present.as_deref(), Some("a"));
-        trouble.met(&io::Error::other("b"));
-        assert_eq!(trouble.present.as_deref(), Some("b"));
+        assert!(!trouble.is_present);
+        for error in ["a", "b"] {
+            trouble.met(&io::Error::other(error));
+            assert!(trouble.is_present);
+        }
         trouble.ended();
-        assert_eq!(trouble.present, None);
+        assert!(!trouble.is_present);
     }
 }
