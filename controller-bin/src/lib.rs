@@ -16,6 +16,9 @@
 //! a file. Endpoints and certificates go the short way, at once; files go the long way, as often as
 //! `--sync-rate-limit` allows. The two ways have queues of their own, so that neither waits for the other.
 //!
+//! What there is to say of all this goes to an [observe::Observer], and from there to [metrics] and, where objects come
+//! from an API server, by [publish] to Events and the status of Ingresses.
+//!
 //! Nothing here ends the controller once it runs: what fails is logged, tried again, and until then the last good
 //! configuration serves. Errors that keep it from starting are [`Error`]s.
 //!
