@@ -9,7 +9,7 @@ use x509_parser::{der_parser::der::parse_der, pem::Pem};
 
 use crate::{
     diagnostic::{Diagnostic, Reason, Severity},
-    object::{ObjectKind, ObjectName, ObjectRef},
+    object::{ObjectKind, ObjectMap, ObjectName, ObjectRef},
     scalar,
     snapshot::Snapshot,
     value::{Literal, Template, ValueError},
@@ -40,18 +40,15 @@ impl References {
 
     /// Whether the objects are the same ones in both snapshots.
     pub(crate) fn are_current(&self, old: &Snapshot, new: &Snapshot) -> bool {
-        let is_same = |object: ObjectRef| match object.kind {
-            ObjectKind::Secret => {
-                let of = |snapshot: &Snapshot| snapshot.secrets.get(&object.name).map(Arc::as_ptr);
-                of(old) == of(new)
-            }
-            _ => {
-                let of =
-                    |snapshot: &Snapshot| snapshot.config_maps.get(&object.name).map(Arc::as_ptr);
-                of(old) == of(new)
-            }
-        };
-        self.objects().all(is_same)
+        fn is_same<K>(old: &ObjectMap<K>, new: &ObjectMap<K>, name: &ObjectName) -> bool {
+            old.get(name).map(Arc::as_ptr) == new.get(name).map(Arc::as_ptr)
+        }
+        let mut maps = [&self.add_headers, &self.proxy_set_headers]
+            .into_iter()
+            .flatten();
+        let mut secret = self.ssl_dh_param.iter();
+        maps.all(|name| is_same(&old.config_maps, &new.config_maps, name))
+            && secret.all(|name| is_same(&old.secrets, &new.secrets, name))
     }
 }
 
