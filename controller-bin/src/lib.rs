@@ -48,6 +48,7 @@ pub mod manifests;
 pub mod metrics;
 pub mod nginx;
 pub mod observe;
+pub mod planner;
 pub mod publish;
 pub mod quarantine;
 mod run;

@@ -5,17 +5,19 @@
 //! force.
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use ingress_model::{Layout, ObjectName, Outcome, ReloadReason, plan};
+use k8s_openapi::api::networking::v1::Ingress;
 use lua_sync_client::LuaSyncClient;
-use nginx_render::{RenderError, Rendered, Renderer};
+use nginx_render::{RenderError, Rendered, Renderer, Source};
 use tracing::{debug, error, info, warn};
 
 use crate::{
-    culprit,
+    culprit::{self, Suspect},
     dataplane::{DataPlane, Files, TellError},
     guard::{Panicked, guard},
     nginx::{
@@ -25,15 +27,19 @@ use crate::{
         test::Refusal,
     },
     observe::{Load, Observer},
-    quarantine::{self, Level, Levels, Quarantine},
-    store::Store,
+    planner::{Planner, Trial},
+    quarantine::{self, Fault, Level, Levels, Quarantine},
+    stored::Stored,
 };
 
 /// How long after NGINX has refused files that nobody can be kept apart for they are tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(30);
 
-/// How many Ingresses may be kept apart in one go.
+/// How many faults may be kept apart in one go.
 const MOST_ISOLATED_AT_ONCE: usize = 100;
+
+/// How many tests may be made in one go to find out what is at fault.
+const MOST_TRIALS: usize = 200;
 
 /// How long a worker may take to confirm new files, besides a multiple of what the test took.
 const CONFIRM: Duration = Duration::from_secs(30);
@@ -51,7 +57,7 @@ pub enum LoadError {
     #[error("cannot render nginx's configuration")]
     Render(#[from] RenderError),
     /// The same, by a fault of the program.
-    #[error("cannot render nginx's configuration")]
+    #[error("cannot make nginx's configuration")]
     Panicked(#[from] Panicked),
     /// The files cannot be written or tested.
     #[error("cannot write and test nginx's configuration")]
@@ -78,18 +84,23 @@ pub struct Loader {
     pub configuration: Configuration,
     /// Whom to ask whether they are in force.
     pub client: LuaSyncClient,
-    /// Where Ingresses are looked up.
-    pub store: Arc<Store>,
-    /// Where bad ones are kept apart.
+    /// Who says what is wanted once something is kept apart.
+    pub planner: Arc<Planner>,
+    /// Where that is kept.
     pub quarantine: Arc<Quarantine>,
     /// Who wants to know.
     pub observer: Arc<dyn Observer>,
     /// The files that NGINX refused last, and when.
     pub refused: Option<(String, Instant)>,
+    /// What the ConfigMap said when NGINX took files last.
+    pub config: BTreeMap<String, String>,
+    /// `--annotations-prefix`.
+    pub annotations_prefix: String,
 }
 
 /// Files that NGINX takes.
 struct Tested {
+    wanted: Arc<Outcome>,
     rendered: Rendered,
     without: Levels,
     render: Duration,
@@ -131,11 +142,11 @@ impl Loader {
             return Err(LoadError::Busy);
         }
         let before = self.plane.loaded();
-        let Some(tested) = self.tested(&wanted.model.layout, before.as_ref()).await? else {
+        let Some(tested) = self.tested(wanted, before.as_ref()).await? else {
             return Ok(());
         };
         let files = Files {
-            outcome: Arc::clone(&wanted),
+            outcome: tested.wanted,
             without: tested.without,
             checksum: tested.rendered.checksum.to_string(),
         };
@@ -206,57 +217,52 @@ impl Loader {
         Ok(())
     }
 
-    /// The files for a layout, as NGINX takes them: without the Ingresses that it refuses. `None` when it has refused
-    /// the same files a moment ago.
+    /// Files as NGINX takes them: without what it refuses. `None` when it has refused the same files a moment ago.
     async fn tested(
         &mut self,
-        layout: &Layout,
+        mut wanted: Arc<Outcome>,
         running: Option<&Files>,
     ) -> Result<Option<Tested>, LoadError> {
-        let mut isolated = 0;
+        let mut inquiry = Inquiry::default();
         loop {
+            let config = self.planner.config();
             let without = self.quarantine.levels();
             let began = Instant::now();
-            let rendered = self.render(layout, &without)?;
+            let rendered = self.render(&wanted.model.layout, &without)?;
             let render = began.elapsed();
             let checksum = rendered.checksum.to_string();
-            let known = running.is_some_and(|running| running.checksum == checksum);
-            if known {
-                return Ok(Some(Tested {
-                    rendered,
-                    without,
-                    render,
-                    test: Duration::ZERO,
-                }));
-            }
-            if self.was_refused(&checksum) {
+            let is_known = running.is_some_and(|running| running.checksum == checksum);
+            if !is_known && self.was_refused(&checksum) {
                 return Ok(None);
             }
             let began = Instant::now();
-            match self.configuration.test(&rendered).await? {
-                Ok(()) => {
-                    self.refused = None;
-                    let test = began.elapsed();
-                    return Ok(Some(Tested {
-                        rendered,
-                        without,
-                        render,
-                        test,
-                    }));
-                }
-                Err(refusal) => {
-                    isolated += 1;
-                    let culprit = match owner(&rendered, &refusal) {
-                        Some(owner) => Some(owner),
-                        None => self.culprit(layout, running, &without).await?,
-                    };
-                    let helped = culprit.is_some_and(|name| self.isolate(&name, &refusal.reason));
-                    if !helped || isolated > MOST_ISOLATED_AT_ONCE {
-                        self.refused = Some((checksum, Instant::now()));
-                        return Err(LoadError::Refused(refusal));
-                    }
-                }
+            let tested = if is_known {
+                Ok(())
+            } else {
+                self.configuration.test(&rendered).await?
+            };
+            let Err(refusal) = tested else {
+                self.refused = None;
+                self.config = config;
+                return Ok(Some(Tested {
+                    wanted,
+                    rendered,
+                    without,
+                    render,
+                    test: began.elapsed(),
+                }));
+            };
+            inquiry.refusals += 1;
+            let helped = inquiry.refusals <= MOST_ISOLATED_AT_ONCE
+                && self
+                    .keep_apart(&rendered, &refusal, running, &mut inquiry)
+                    .await?;
+            if !helped {
+                self.refused = Some((checksum, Instant::now()));
+                return Err(LoadError::Refused(refusal));
             }
+            let (planned, _) = self.planner.plan()?;
+            wanted = self.plane.begin_load().unwrap_or(planned);
         }
     }
 
@@ -266,32 +272,100 @@ impl Loader {
             if without.is_empty() {
                 renderer.render(layout)
             } else {
-                renderer.render(&quarantine::without(layout, without))
+                renderer.render(&quarantine::deny(layout, without))
             }
         })?;
         Ok(rendered?)
     }
 
-    /// The Ingress without which NGINX takes the files, where it does not say whose fault it is.
-    async fn culprit(
+    /// Keeps apart what NGINX refuses. Answers whether that makes a difference.
+    async fn keep_apart(
         &mut self,
-        layout: &Layout,
+        rendered: &Rendered,
+        refusal: &Refusal,
         running: Option<&Files>,
-        without: &Levels,
-    ) -> Result<Option<ObjectName>, LoadError> {
-        let running = running.map(|running| &running.outcome.model.layout);
-        let (renderer, configuration) = (&mut self.renderer, &self.configuration);
-        let mut accepts = async |without: &Levels| {
-            let rendered = renderer.render(&quarantine::without(layout, without))?;
-            Ok::<_, LoadError>(configuration.test(&rendered).await?.is_ok())
+        inquiry: &mut Inquiry,
+    ) -> Result<bool, LoadError> {
+        let mut trial = self.planner.trial();
+        let source = owner(rendered, refusal);
+        let annotation = source.map(|source| source.what);
+        let annotation = annotation.or_else(|| annotation_of(&refusal.reason));
+        let suspect = match source {
+            Some(source) => self.named(source, &trial),
+            None => None,
         };
-        let changed = culprit::changed(layout, running);
-        let found = culprit::find(changed.clone(), without, &mut accepts).await?;
-        let all = culprit::changed(layout, None);
-        if found.is_some() || all == changed {
-            return Ok(found);
+        if let Some(suspect) = suspect
+            && !self.is_innocent(&suspect, refusal, running, &trial, inquiry)
+        {
+            inquiry.reasons.insert(refusal.reason.clone());
+            return Ok(self.isolate(&suspect, refusal, annotation, running, &trial, inquiry));
         }
-        culprit::find(all, without, accepts).await
+        for suspects in suspects(&trial, running, &self.config) {
+            if let Some(found) = self.search(suspects, &mut trial, inquiry).await? {
+                if matches!(found, Suspect::Key(_)) {
+                    // The Ingresses that the key has broken are not at fault.
+                    for name in std::mem::take(&mut inquiry.isolated) {
+                        self.quarantine.release(&name);
+                    }
+                }
+                return Ok(self.isolate(&found, refusal, annotation, running, &trial, inquiry));
+            }
+        }
+        Ok(false)
+    }
+
+    /// What a source stands for.
+    fn named(&self, source: &Source, trial: &Trial) -> Option<Suspect> {
+        if let Some(ingress) = &source.ingress {
+            return Some(Suspect::Ingress(ingress.clone()));
+        }
+        let config = trial.config();
+        let key = config.contains_key(source.what);
+        key.then(|| Suspect::Key(source.what.to_owned()))
+    }
+
+    /// Whether the fault is rather in the ConfigMap, whose values stand among what belongs to Ingresses: it has changed
+    /// and the Ingress has not, or another Ingress has the same fault.
+    fn is_innocent(
+        &self,
+        suspect: &Suspect,
+        refusal: &Refusal,
+        running: Option<&Files>,
+        trial: &Trial,
+        inquiry: &Inquiry,
+    ) -> bool {
+        let Suspect::Ingress(name) = suspect else {
+            return false;
+        };
+        let config = trial.config();
+        if config.is_empty() || inquiry.has_searched {
+            return false;
+        }
+        let served = running.and_then(|running| served(running, name));
+        let now = trial.snapshot().ingresses.get(name);
+        let is_same = served.is_some_and(|served| now.is_some_and(|now| !served.matters(now)));
+        (is_same && config != self.config) || inquiry.reasons.contains(&refusal.reason)
+    }
+
+    /// The one among the suspects without which NGINX takes the files.
+    async fn search(
+        &mut self,
+        suspects: Vec<Suspect>,
+        trial: &mut Trial,
+        inquiry: &mut Inquiry,
+    ) -> Result<Option<Suspect>, LoadError> {
+        inquiry.has_searched = true;
+        let without = self.quarantine.levels();
+        culprit::find(suspects, async |suspects: &[Suspect]| {
+            inquiry.trials += 1;
+            if inquiry.trials > MOST_TRIALS {
+                return Ok(false);
+            }
+            let layout = trial.without(suspects)?;
+            let rendered = self.render(&layout, &without)?;
+            Ok(self.configuration.test(&rendered).await?.is_ok())
+        })
+        .await
     }
 
     /// Whether workers of an older configuration still finish their requests.
@@ -305,20 +379,45 @@ impl Loader {
         refused.is_some_and(|(refused, when)| refused == checksum && when.elapsed() < TRY_AGAIN)
     }
 
-    /// Keeps an Ingress apart that NGINX refuses. Answers whether that makes a difference.
-    fn isolate(&self, name: &ObjectName, reason: &str) -> bool {
-        let snapshot = self.store.snapshot();
-        let Some(ingress) = snapshot.ingresses.get(name) else {
+    /// Keeps apart what was found to be at fault. Answers whether that makes a difference.
+    fn isolate(
+        &self,
+        suspect: &Suspect,
+        refusal: &Refusal,
+        annotation: Option<&'static str>,
+        running: Option<&Files>,
+        trial: &Trial,
+        inquiry: &mut Inquiry,
+    ) -> bool {
+        let reason = &refusal.reason;
+        let name = match suspect {
+            Suspect::Ingress(name) => name,
+            Suspect::Key(key) => {
+                let config = trial.config();
+                let value = config.get(key);
+                return value.is_some_and(|value| self.quarantine.leave_out(key, value, reason));
+            }
+        };
+        let Some(ingress) = self.planner.ingress(name) else {
             return false;
         };
-        let Some(level) = self.quarantine.isolate(ingress, reason) else {
+        let fault = Fault {
+            reason: reason.clone(),
+            annotation,
+            served: running.and_then(|running| served(running, name)),
+        };
+        let prefix = &self.annotations_prefix;
+        let Some(level) = self.quarantine.isolate(&ingress, &fault, prefix) else {
             return false;
         };
         let effect = match level {
-            Level::Denied => "its paths answer 503",
-            Level::Removed => "its paths are left out",
+            Level::Earlier => "its version before is served".to_owned(),
+            Level::Without(annotation) => format!("it is served without {annotation}"),
+            Level::Denied => "its paths answer 503".to_owned(),
+            Level::Removed => "it is left out".to_owned(),
         };
         warn!(ingress = %name, reason, effect, "nginx refuses what an Ingress makes of its configuration");
+        inquiry.isolated.push(name.clone());
         self.observer.isolated(name, reason);
         true
     }
@@ -331,8 +430,21 @@ impl Loader {
     }
 }
 
-/// The Ingress whose part of the files a refusal is about: by the line that it names, or by another file.
-fn owner(rendered: &Rendered, refusal: &Refusal) -> Option<ObjectName> {
+/// What has been found out while one set of files is made acceptable.
+#[derive(Debug, Default)]
+struct Inquiry {
+    refusals: usize,
+    trials: usize,
+    /// Whether anything was searched for without a name to go by.
+    has_searched: bool,
+    /// The reasons for which Ingresses were kept apart.
+    reasons: BTreeSet<String>,
+    /// Those Ingresses.
+    isolated: Vec<ObjectName>,
+}
+
+/// Whose part of the files a refusal is about: by the line that it names, or by another file.
+fn owner<'a>(rendered: &'a Rendered, refusal: &Refusal) -> Option<&'a Source> {
     let map = &rendered.source_map;
     let line = refusal
         .place
@@ -345,8 +457,50 @@ fn owner(rendered: &Rendered, refusal: &Refusal) -> Option<ObjectName> {
             .filter(|path| refusal.reason.contains(path.as_str()));
         named.find_map(|path| map.locate_file(path.as_str()))
     };
-    line.and_then(|source| source.ingress.clone())
-        .or_else(|| named()?.ingress.clone())
+    line.or_else(named)
+}
+
+/// The annotation that an error without a line is about.
+fn annotation_of(reason: &str) -> Option<&'static str> {
+    reason
+        .contains("SSL_CTX_set_cipher_list")
+        .then_some("ssl-ciphers")
+}
+
+/// The version of an Ingress that NGINX runs with.
+fn served(running: &Files, name: &ObjectName) -> Option<Arc<Ingress>> {
+    let is_served = matches!(
+        running.without.get(name),
+        None | Some(Level::Earlier | Level::Without(_))
+    );
+    let served = running.outcome.last_good.get(name);
+    served.filter(|_| is_served).cloned()
+}
+
+/// Who may be at fault: first those that are not as NGINX runs with them, then all.
+fn suspects(
+    trial: &Trial,
+    running: Option<&Files>,
+    config: &BTreeMap<String, String>,
+) -> Vec<Vec<Suspect>> {
+    let ingresses = || trial.snapshot().ingresses.iter();
+    let now = trial.config();
+    let changed = |(name, ingress): &(&ObjectName, &Arc<Ingress>)| {
+        let served = running.and_then(|running| running.outcome.last_good.get(name));
+        served.is_none_or(|served| served.matters(ingress))
+    };
+    let suspect = |(name, _): (&ObjectName, &Arc<Ingress>)| Suspect::Ingress(name.clone());
+    let some = ingresses().filter(changed).map(suspect);
+    let some: Vec<_> = some.chain(culprit::changed_keys(&now, config)).collect();
+    let all = ingresses().map(suspect);
+    let all: Vec<_> = all
+        .chain(culprit::changed_keys(&now, &BTreeMap::new()))
+        .collect();
+    if some.len() == all.len() {
+        vec![all]
+    } else {
+        vec![some, all]
+    }
 }
 
 fn reasons(before: Option<&Files>, files: &Files) -> Vec<ReloadReason> {

@@ -1,10 +1,10 @@
-//! Ingresses that NGINX refuses, kept apart so that they do no harm to others.
+//! What NGINX refuses, kept apart so that it does no harm to others.
 //!
 //! What NGINX takes is known for certain only when it is asked: a regular expression, a raw snippet or a combination of
 //! annotations may be wrong in a way that no rule foresees. The error names a line, the line belongs to an Ingress, and
-//! that Ingress is taken out: at first its paths answer 503, so that no request for them reaches something else; if
-//! NGINX refuses even that, they are left out. It is given another try when it changes, and now and then, since its
-//! fault may have been the company it was in.
+//! that Ingress is taken out, no further than needed ([`Level`]). A key of the ConfigMap is left out, so that its default
+//! holds. Both are given another try when they change, and now and then, since the fault may have been the company they
+//! were in.
 
 use std::{
     collections::BTreeMap,
@@ -13,97 +13,198 @@ use std::{
 };
 
 use ingress_model::{
-    Layout, ObjectName, Server, Snapshot,
+    Layout, ObjectName, Options, Server, Snapshot,
     layout::{LocationSettings, Modifier},
 };
-use k8s_openapi::api::networking::v1::Ingress;
+use k8s_openapi::api::{core::v1::ConfigMap, networking::v1::Ingress};
 use tokio::time::Instant;
 
 use crate::stored::Stored;
 
-/// How long an Ingress that does not change waits for its next try; the time doubles with each try that fails.
+/// How long something that does not change waits for its next try; the time doubles with each try that fails.
 const FIRST_WAIT: Duration = Duration::from_secs(60);
 
 /// The longest such wait.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
+/// Annotations that an Ingress can do without: nothing that they do protects anything.
+const DISPENSABLE: &[&str] = &["ssl-ciphers", "stream-snippet"];
+
+/// What becomes of an Ingress that NGINX refuses (`--on-invalid`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnInvalid {
+    /// Its version that was served last goes on being served. Where none is known, as after a start, its paths answer
+    /// 503.
+    #[default]
+    LastGood,
+    /// Its paths answer 503.
+    Unavailable,
+}
+
 /// How far an Ingress is taken out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
+    /// The version of it that was served before is served.
+    Earlier,
+    /// It is served without this annotation (its name without prefix).
+    Without(&'static str),
     /// Its paths answer 503.
     Denied,
-    /// Its paths are not there.
+    /// It is left out.
     Removed,
 }
 
 /// The Ingresses that are taken out, and how far.
 pub type Levels = BTreeMap<ObjectName, Level>;
 
-/// The Ingresses that are taken out.
+/// What is known of a refusal.
+#[derive(Clone, Debug, Default)]
+pub struct Fault {
+    /// What NGINX says.
+    pub reason: String,
+    /// The annotation that it is about, where that is known.
+    pub annotation: Option<&'static str>,
+    /// The version of the Ingress that NGINX runs with.
+    pub served: Option<Arc<Ingress>>,
+}
+
+/// What is taken out.
 #[derive(Debug, Default)]
 pub struct Quarantine {
-    kept: Mutex<BTreeMap<ObjectName, Kept>>,
+    policy: OnInvalid,
+    kept: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    ingresses: BTreeMap<ObjectName, Kept<Arc<Ingress>>>,
+    /// Keys of the ConfigMap, with the values that were refused.
+    keys: BTreeMap<String, Kept<String>>,
 }
 
 #[derive(Debug)]
-struct Kept {
-    /// The object that was refused; it gets another try when it changes.
-    ingress: Arc<Ingress>,
+struct Kept<T> {
+    /// What was refused; it gets another try when it changes.
+    refused: T,
     /// `None` while it is given another try.
     level: Option<Level>,
+    /// The version that [`Level::Earlier`] stands for.
+    served: Option<Arc<Ingress>>,
     reason: String,
     retry_at: Instant,
     wait: Duration,
 }
 
+impl Level {
+    /// Levels are gone through in this order.
+    fn rank(self) -> u8 {
+        match self {
+            Self::Earlier => 0,
+            Self::Without(_) => 1,
+            Self::Denied => 2,
+            Self::Removed => 3,
+        }
+    }
+}
+
 impl Quarantine {
+    /// A quarantine that nothing is in.
+    #[must_use]
+    pub fn new(policy: OnInvalid) -> Self {
+        Self {
+            policy,
+            kept: Mutex::default(),
+        }
+    }
+
     /// Takes an Ingress out, or one that is out already further out. Answers how far; `None` when there is nothing more
     /// to be done to it.
-    pub fn isolate(&self, ingress: &Arc<Ingress>, reason: &str) -> Option<Level> {
+    pub fn isolate(&self, ingress: &Arc<Ingress>, fault: &Fault, prefix: &str) -> Option<Level> {
         let name = ingress.object_name()?;
-        let now = Instant::now();
         let mut kept = self.kept();
-        let (level, wait) = match kept.get(&name) {
-            None => (Level::Denied, FIRST_WAIT),
-            Some(Kept {
-                level: None, wait, ..
-            }) => (Level::Denied, (*wait * 2).min(LONGEST_WAIT)),
-            Some(Kept {
-                level: Some(Level::Denied),
-                wait,
-                ..
-            }) => (Level::Removed, *wait),
-            Some(Kept {
-                level: Some(Level::Removed),
-                ..
-            }) => return None,
-        };
-        kept.insert(
-            name,
-            Kept {
-                ingress: Arc::clone(ingress),
-                level: Some(level),
-                reason: reason.to_owned(),
-                retry_at: now + wait,
-                wait,
-            },
-        );
+        let before = kept.ingresses.get(&name);
+        let served = fault
+            .served
+            .clone()
+            .or_else(|| before.and_then(|before| before.served.clone()))
+            .filter(|served| is_other_version(served, ingress));
+        let now = before.and_then(|before| before.level);
+        let annotation = |name: &str| annotation(ingress, prefix, name);
+        let earlier =
+            (self.policy == OnInvalid::LastGood && served.is_some()).then_some(Level::Earlier);
+        let without = fault
+            .annotation
+            .filter(|name| DISPENSABLE.contains(name) && annotation(name).is_some())
+            .map(Level::Without);
+        // The paths of a canary are those of another Ingress, which goes on.
+        let denied = (annotation("canary") != Some("true")).then_some(Level::Denied);
+        let levels = [earlier, without, denied, Some(Level::Removed)];
+        let further = |level: &Level| now.is_none_or(|now| now.rank() < level.rank());
+        let level = levels.into_iter().flatten().find(further)?;
+        let entry = Kept::new(Arc::clone(ingress), level, &fault.reason, served, before);
+        kept.ingresses.insert(name, entry);
         Some(level)
     }
 
-    /// Forgets Ingresses that have changed or are gone, and gives those another try whose time has come.
-    pub fn review(&self, snapshot: &Snapshot) {
+    /// Takes a key of the ConfigMap out. Answers whether that makes a difference.
+    pub fn leave_out(&self, key: &str, value: &str, reason: &str) -> bool {
+        let mut kept = self.kept();
+        let before = kept.keys.get(key);
+        if before.is_some_and(|before| before.level.is_some() && before.refused == value) {
+            return false;
+        }
+        let entry = Kept::new(value.to_owned(), Level::Removed, reason, None, before);
+        kept.keys.insert(key.to_owned(), entry);
+        true
+    }
+
+    /// Takes an Ingress in again: it was not at fault.
+    pub fn release(&self, name: &ObjectName) {
+        self.kept().ingresses.remove(name);
+    }
+
+    /// Forgets what has changed or is gone, and gives another try to what has waited long enough.
+    pub fn review(&self, snapshot: &Snapshot, config_map: Option<&ObjectName>) {
         let now = Instant::now();
-        self.kept().retain(|name, kept| {
-            let same = snapshot
-                .ingresses
-                .get(name)
-                .is_some_and(|ingress| !kept.ingress.matters(ingress));
-            if same && kept.retry_at <= now {
-                kept.level = None;
-            }
-            same
+        let config_map = config_map.and_then(|name| snapshot.config_maps.get(name));
+        let mut kept = self.kept();
+        kept.ingresses.retain(|name, kept| {
+            kept.try_again(now);
+            let there = snapshot.ingresses.get(name);
+            there.is_some_and(|ingress| !kept.refused.matters(ingress))
         });
+        kept.keys.retain(|key, kept| {
+            kept.try_again(now);
+            value(config_map, key) == Some(&kept.refused)
+        });
+    }
+
+    /// Puts into place of what is out what stands for it. Paths that are [denied](Level::Denied) are left to
+    /// [`deny`].
+    pub fn substitute(&self, snapshot: &mut Snapshot, options: &Options) {
+        let kept = self.kept();
+        for (name, kept) in &kept.ingresses {
+            match (kept.level, &kept.served) {
+                (Some(Level::Earlier), Some(served)) => {
+                    snapshot.ingresses.insert(name.clone(), Arc::clone(served));
+                }
+                (Some(Level::Without(annotation)), _) => {
+                    let mut ingress = Ingress::clone(&kept.refused);
+                    let key = format!("{}/{annotation}", options.annotations_prefix);
+                    if let Some(annotations) = &mut ingress.metadata.annotations {
+                        annotations.remove(&key);
+                    }
+                    snapshot.ingresses.insert(name.clone(), ingress);
+                }
+                (Some(Level::Removed), _) => {
+                    snapshot.ingresses.remove(name);
+                }
+                (Some(Level::Earlier | Level::Denied) | None, _) => {}
+            }
+        }
+        let keys = kept.keys.iter().filter(|(_, kept)| kept.level.is_some());
+        let keys: Vec<_> = keys.map(|(key, _)| key.as_str()).collect();
+        without_keys(snapshot, options, &keys);
     }
 
     /// The Ingresses that are out now.
@@ -111,39 +212,111 @@ impl Quarantine {
     pub fn levels(&self) -> Levels {
         let kept = self.kept();
         let out = kept
+            .ingresses
             .iter()
             .filter_map(|(name, kept)| Some((name.clone(), kept.level?)));
         out.collect()
+    }
+
+    /// The keys of the ConfigMap that are out now, and why.
+    #[must_use]
+    pub fn keys(&self) -> Vec<(String, String)> {
+        let kept = self.kept();
+        let out = kept.keys.iter().filter(|(_, kept)| kept.level.is_some());
+        out.map(|(key, kept)| (key.clone(), kept.reason.clone()))
+            .collect()
     }
 
     /// Why an Ingress is out.
     #[must_use]
     pub fn reason(&self, name: &ObjectName) -> Option<String> {
         let kept = self.kept();
-        let kept = kept.get(name).filter(|kept| kept.level.is_some())?;
-        Some(kept.reason.clone())
+        let kept = kept.ingresses.get(name)?;
+        kept.level.map(|_| kept.reason.clone())
     }
 
-    fn kept(&self) -> MutexGuard<'_, BTreeMap<ObjectName, Kept>> {
+    fn kept(&self) -> MutexGuard<'_, State> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The layout without what these Ingresses make of it.
+impl<T> Kept<T> {
+    fn new(
+        refused: T,
+        level: Level,
+        reason: &str,
+        served: Option<Arc<Ingress>>,
+        before: Option<&Self>,
+    ) -> Self {
+        let wait = match before {
+            None => FIRST_WAIT,
+            // It was given another try, in vain.
+            Some(before) if before.level.is_none() => (before.wait * 2).min(LONGEST_WAIT),
+            Some(before) => before.wait,
+        };
+        Self {
+            refused,
+            level: Some(level),
+            served,
+            reason: reason.to_owned(),
+            retry_at: Instant::now() + wait,
+            wait,
+        }
+    }
+
+    fn try_again(&mut self, now: Instant) {
+        if self.retry_at <= now {
+            self.level = None;
+        }
+    }
+}
+
+/// The layout in which the paths of [denied](Level::Denied) Ingresses answer 503.
 #[must_use]
-pub fn without(layout: &Layout, levels: &Levels) -> Layout {
+pub fn deny(layout: &Layout, levels: &Levels) -> Layout {
     let mut layout = layout.clone();
-    for (name, level) in levels {
+    let denied = levels.iter().filter(|(_, level)| **level == Level::Denied);
+    for (name, _) in denied {
         layout
             .stream_snippets
             .retain(|snippet| snippet.ingress != *name);
         for server in layout.servers.values_mut() {
             if is_touched(server, name) {
-                take_out(Arc::make_mut(server), name, *level);
+                take_out(Arc::make_mut(server), name);
             }
         }
     }
     layout
+}
+
+/// Takes keys out of the ConfigMap.
+pub(crate) fn without_keys(snapshot: &mut Snapshot, options: &Options, keys: &[&str]) {
+    let Some(name) = options.config_map.as_ref().filter(|_| !keys.is_empty()) else {
+        return;
+    };
+    let Some(config_map) = snapshot.config_maps.get(name) else {
+        return;
+    };
+    let mut config_map = ConfigMap::clone(config_map);
+    if let Some(data) = &mut config_map.data {
+        data.retain(|key, _| !keys.contains(&key.as_str()));
+    }
+    snapshot.config_maps.insert(name.clone(), config_map);
+}
+
+fn value<'a>(config_map: Option<&'a Arc<ConfigMap>>, key: &str) -> Option<&'a String> {
+    config_map?.data.as_ref()?.get(key)
+}
+
+/// Whether it is the same Ingress with other content. One that was deleted and made anew is another Ingress.
+fn is_other_version(served: &Ingress, refused: &Ingress) -> bool {
+    served.metadata.uid == refused.metadata.uid && served.matters(refused)
+}
+
+fn annotation<'a>(ingress: &'a Ingress, prefix: &str, name: &str) -> Option<&'a str> {
+    let annotations = ingress.metadata.annotations.as_ref()?;
+    let key = format!("{prefix}/{name}");
+    annotations.get(&key).map(String::as_str)
 }
 
 fn is_touched(server: &Server, name: &ObjectName) -> bool {
@@ -161,7 +334,7 @@ fn is_touched(server: &Server, name: &ObjectName) -> bool {
             .is_some_and(|auth| auth.ingress == *name)
 }
 
-fn take_out(server: &mut Server, name: &ObjectName, level: Level) {
+fn take_out(server: &mut Server, name: &ObjectName) {
     const WHY: &str = "nginx refuses the configuration of this Ingress";
 
     if server
@@ -179,12 +352,6 @@ fn take_out(server: &mut Server, name: &ObjectName, level: Level) {
         // The host stays closed: who asked for client certificates would not want it open.
         auth.value.denied = Some(WHY.to_owned());
         auth.value.authority = None;
-    }
-    if level == Level::Removed {
-        server
-            .locations
-            .retain(|location| location.ingress.as_ref() != Some(name));
-        return;
     }
     let denied = Arc::new(LocationSettings {
         denied: Some(WHY.to_owned()),
@@ -262,14 +429,13 @@ mod tests {
     }
 
     #[test]
-    fn only_its_own_paths_are_taken_out() {
+    fn only_its_own_paths_are_denied() {
         let (good, bad) = (
             ingress("good", "a.test", &["/good"]),
             ingress("bad", "a.test", &["/bad"]),
         );
         let whole = layout(&[&good, &bad]);
-        let denied = without(&whole, &Levels::from([(name("bad"), Level::Denied)]));
-        let removed = without(&whole, &Levels::from([(name("bad"), Level::Removed)]));
+        let denied = deny(&whole, &Levels::from([(name("bad"), Level::Denied)]));
         let of = |layout: &Layout, path: &str| -> Vec<bool> {
             let paths = paths(layout, "a.test").into_iter();
             paths
@@ -281,44 +447,157 @@ mod tests {
         assert!(
             !of(&denied, "/bad").is_empty() && of(&denied, "/bad").iter().all(|denied| *denied)
         );
-        assert!(of(&removed, "/bad").is_empty());
-        for layout in [&denied, &removed] {
-            assert_eq!(of(layout, "/good"), of(&whole, "/good"));
+        assert_eq!(of(&denied, "/good"), of(&whole, "/good"));
+        assert_eq!(deny(&whole, &Levels::new()), whole);
+    }
+
+    const PREFIX: &str = "nginx.ingress.kubernetes.io";
+
+    fn annotated(ingress: &Arc<Ingress>, key: &str, value: &str) -> Arc<Ingress> {
+        let mut ingress = Ingress::clone(ingress);
+        let annotations = ingress.metadata.annotations.get_or_insert_default();
+        annotations.insert(format!("{PREFIX}/{key}"), value.into());
+        Arc::new(ingress)
+    }
+
+    fn fault(served: Option<&Arc<Ingress>>, annotation: Option<&'static str>) -> Fault {
+        Fault {
+            reason: "why".into(),
+            annotation,
+            served: served.cloned(),
         }
-        assert_eq!(without(&whole, &Levels::new()), whole);
+    }
+
+    fn steps(policy: OnInvalid, ingress: &Arc<Ingress>, fault: &Fault) -> Vec<Level> {
+        let quarantine = Quarantine::new(policy);
+        std::iter::from_fn(|| quarantine.isolate(ingress, fault, PREFIX)).collect()
     }
 
     #[tokio::test(start_paused = true)]
     async fn it_is_taken_out_step_by_step() {
-        let quarantine = Quarantine::default();
+        use Level::{Denied, Earlier, Removed, Without};
         let bad = ingress("bad", "a.test", &["/"]);
-        assert_eq!(quarantine.isolate(&bad, "why"), Some(Level::Denied));
-        assert_eq!(quarantine.reason(&name("bad")).as_deref(), Some("why"));
-        assert_eq!(quarantine.isolate(&bad, "why"), Some(Level::Removed));
-        assert_eq!(quarantine.isolate(&bad, "why"), None);
+        let older = ingress("bad", "older.test", &["/"]);
+        let last_good = OnInvalid::LastGood;
         assert_eq!(
-            quarantine.levels(),
-            Levels::from([(name("bad"), Level::Removed)])
+            steps(last_good, &bad, &fault(None, None)),
+            [Denied, Removed]
         );
+        assert_eq!(
+            steps(last_good, &bad, &fault(Some(&older), None)),
+            [Earlier, Denied, Removed]
+        );
+        assert_eq!(
+            steps(last_good, &bad, &fault(Some(&bad), None)),
+            [Denied, Removed],
+            "it is the version that is refused"
+        );
+        let mut another = Ingress::clone(&older);
+        another.metadata.uid = Some("deleted".into());
+        let gone = fault(Some(&Arc::new(another)), None);
+        assert_eq!(steps(last_good, &bad, &gone), [Denied, Removed]);
+        assert_eq!(
+            steps(OnInvalid::Unavailable, &bad, &fault(Some(&older), None)),
+            [Denied, Removed]
+        );
+        let ciphers = annotated(&bad, "ssl-ciphers", "none");
+        assert_eq!(
+            steps(last_good, &ciphers, &fault(None, Some("ssl-ciphers"))),
+            [Without("ssl-ciphers"), Denied, Removed]
+        );
+        let snippet = annotated(&bad, "server-snippet", "deny all;");
+        assert_eq!(
+            steps(last_good, &snippet, &fault(None, Some("server-snippet"))),
+            [Denied, Removed],
+            "what it protects is not laid open"
+        );
+        let canary = annotated(&bad, "canary", "true");
+        assert_eq!(steps(last_good, &canary, &fault(None, None)), [Removed]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_stands_for_it_is_merged() {
+        let options = Options::default();
+        let older = ingress("bad", "older.test", &["/"]);
+        let bad = annotated(&ingress("bad", "a.test", &["/"]), "ssl-ciphers", "none");
+        let stands_for = |times: usize, fault: &Fault| {
+            let quarantine = Quarantine::default();
+            for _ in 0..times {
+                quarantine.isolate(&bad, fault, PREFIX);
+            }
+            let mut snapshot = snapshot(&[&bad]);
+            quarantine.substitute(&mut snapshot, &options);
+            snapshot.ingresses.get(&name("bad")).cloned()
+        };
+        let earlier = fault(Some(&older), None);
+        assert_eq!(stands_for(1, &earlier), Some(older.clone()));
+        assert_eq!(stands_for(2, &earlier), Some(bad.clone()), "denied later");
+        assert_eq!(stands_for(3, &earlier), None);
+        let without = stands_for(1, &fault(None, Some("ssl-ciphers"))).unwrap();
+        assert_eq!(
+            without.metadata.annotations.as_ref().map(BTreeMap::len),
+            Some(0)
+        );
+        assert_eq!(without.spec, bad.spec);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_is_left_out_until_it_changes() {
+        let map = ObjectName::new("ingress", "settings");
+        let options = Options {
+            config_map: Some(map.clone()),
+            ..Options::default()
+        };
+        let of = |value: &str| {
+            let data = json!({"data": {"http-snippet": value, "other": "1"}});
+            let config_map: ConfigMap = serde_json::from_value(data).unwrap();
+            let mut snapshot = Snapshot::default();
+            snapshot.config_maps.insert(map.clone(), config_map);
+            snapshot
+        };
+        let quarantine = Quarantine::default();
+        assert!(quarantine.leave_out("http-snippet", "bad", "why"));
+        assert!(!quarantine.leave_out("http-snippet", "bad", "why"));
+        assert_eq!(quarantine.keys(), [("http-snippet".into(), "why".into())]);
+        let keys = |value: &str| -> Vec<String> {
+            let mut snapshot = of(value);
+            quarantine.review(&snapshot, Some(&map));
+            quarantine.substitute(&mut snapshot, &options);
+            let config_map = snapshot.config_maps.get(&map).unwrap();
+            config_map
+                .data
+                .iter()
+                .flatten()
+                .map(|(key, _)| key.clone())
+                .collect()
+        };
+        assert_eq!(keys("bad"), ["other"]);
+        assert_eq!(keys("mended"), ["http-snippet", "other"]);
+        assert!(quarantine.keys().is_empty());
     }
 
     #[tokio::test(start_paused = true)]
     async fn it_comes_back_when_it_changes_or_goes() {
         let quarantine = Quarantine::default();
         let bad = ingress("bad", "a.test", &["/"]);
-        quarantine.isolate(&bad, "why");
+        let isolate = || quarantine.isolate(&bad, &fault(None, None), PREFIX);
+        isolate();
+        assert_eq!(quarantine.reason(&name("bad")).as_deref(), Some("why"));
         let mut touched = Ingress::clone(&bad);
         touched.metadata.resource_version = Some("2".into());
-        quarantine.review(&snapshot(&[&Arc::new(touched)]));
+        quarantine.review(&snapshot(&[&Arc::new(touched)]), None);
         assert_eq!(
             quarantine.levels().len(),
             1,
             "nothing that rules see has changed"
         );
-        quarantine.review(&snapshot(&[&ingress("bad", "b.test", &["/"])]));
+        quarantine.review(&snapshot(&[&ingress("bad", "b.test", &["/"])]), None);
         assert!(quarantine.levels().is_empty());
-        quarantine.isolate(&bad, "why");
-        quarantine.review(&Snapshot::default());
+        isolate();
+        quarantine.review(&Snapshot::default(), None);
+        assert!(quarantine.levels().is_empty());
+        isolate();
+        quarantine.release(&name("bad"));
         assert!(quarantine.levels().is_empty());
     }
 
@@ -328,12 +607,13 @@ mod tests {
         let bad = ingress("bad", "a.test", &["/"]);
         let present = snapshot(&[&bad]);
         for wait in [FIRST_WAIT, FIRST_WAIT * 2, FIRST_WAIT * 4] {
-            assert_eq!(quarantine.isolate(&bad, "why"), Some(Level::Denied));
+            let level = quarantine.isolate(&bad, &fault(None, None), PREFIX);
+            assert_eq!(level, Some(Level::Denied));
             tokio::time::advance(wait.saturating_sub(Duration::from_secs(1))).await;
-            quarantine.review(&present);
+            quarantine.review(&present, None);
             assert_eq!(quarantine.levels().len(), 1, "{wait:?}");
             tokio::time::advance(Duration::from_secs(1)).await;
-            quarantine.review(&present);
+            quarantine.review(&present, None);
             assert!(quarantine.levels().is_empty(), "{wait:?}");
         }
     }

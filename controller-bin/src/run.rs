@@ -1,8 +1,11 @@
 //! The controller as a whole: what it is put together from, in the order in which it starts and ends.
 
-use std::{fmt, io, net::TcpListener, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap, fmt, io, net::TcpListener, path::PathBuf, process::ExitCode, sync::Arc,
+    time::Duration,
+};
 
-use ingress_model::{Merger, Options, live::Certificate, snapshot::LastGood};
+use ingress_model::{Options, live::Certificate};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, Client};
@@ -36,12 +39,13 @@ use crate::{
         program::{self, ProgramError},
     },
     observe::{Load, Observer},
+    planner::Planner,
     publish::Publisher,
     quarantine::Quarantine,
     shutdown::Signals,
     store::Store,
     stream_files::StreamFiles,
-    sync::{Cause, LoadFiles, Said, Sync},
+    sync::{Cause, LoadFiles, Sync},
     watch,
 };
 
@@ -155,7 +159,7 @@ impl Args {
             Endpoint::Tcp(([127, 0, 0, 1], self.ports.status_port).into()),
             client_settings(),
         );
-        let quarantine = Arc::new(Quarantine::default());
+        let quarantine = Arc::new(Quarantine::new(self.nginx.on_invalid));
         let plane = Arc::new(DataPlane::new(
             Arc::clone(&process),
             Arc::clone(&quarantine),
@@ -182,28 +186,33 @@ impl Args {
             shutdown_within: Some(Duration::ZERO),
             ..sync_queue::Settings::default()
         });
+        let options = self.rules_for(&source, certificate).await;
+        let webhook = self.serve_webhook(&store, &options, ended).await?;
+        let planner = Arc::new(Planner::new(
+            Arc::clone(&store),
+            Arc::clone(&plane),
+            Arc::clone(&quarantine),
+            Arc::clone(&metrics) as _,
+            options,
+        ));
         let loader = Loader {
             plane: Arc::clone(&plane),
             renderer,
             configuration,
             client: client.clone(),
-            store: Arc::clone(&store),
-            quarantine: Arc::clone(&quarantine),
+            planner: Arc::clone(&planner),
+            quarantine,
             observer: Arc::clone(&metrics) as _,
             refused: None,
+            config: BTreeMap::new(),
+            annotations_prefix: self.rules.annotations_prefix.clone(),
         };
-        let options = self.rules_for(&source, certificate).await;
-        let webhook = self.serve_webhook(&store, &options, ended).await?;
         let sync = Sync {
             store: Arc::clone(&store),
-            merger: Merger::default(),
-            options,
+            planner,
             plane: Arc::clone(&plane),
-            quarantine,
             loads: loads.clone(),
             observer: Arc::clone(&metrics) as _,
-            last_good: LastGood::default(),
-            said: Said::default(),
         };
 
         let mut tasks = JoinSet::new();

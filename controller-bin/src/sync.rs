@@ -1,19 +1,15 @@
 //! From a change of objects to what NGINX should do, and to what it can be told at once.
 
-use std::{collections::BTreeSet, fmt::Write, sync::Arc, time::Instant};
+use std::{fmt::Write, sync::Arc, time::Instant};
 
-use ingress_model::{
-    Diagnostic, Merger, ObjectKind, Options, Outcome, Severity, Snapshot, snapshot::LastGood,
-};
-use jiff::Timestamp;
 use sync_queue::{Handle, Task};
-use tracing::{debug, error, info, warn};
+use tracing::{debug, info};
 
 use crate::{
     dataplane::{DataPlane, TellError},
-    guard::{Panicked, guard},
+    guard::Panicked,
     observe::Observer,
-    quarantine::Quarantine,
+    planner::Planner,
     store::{Change, Store},
 };
 
@@ -51,26 +47,14 @@ pub struct Sync {
     /// Where objects are.
     pub store: Arc<Store>,
     /// Who applies the rules.
-    pub merger: Merger,
-    /// What the rules have to know of the flags.
-    pub options: Options,
+    pub planner: Arc<Planner>,
     /// Who is told.
     pub plane: Arc<DataPlane>,
-    /// Who is kept apart.
-    pub quarantine: Arc<Quarantine>,
     /// Who loads files.
     pub loads: Handle<LoadFiles>,
     /// Who wants to know.
     pub observer: Arc<dyn Observer>,
-    /// The versions of Ingresses that were served last.
-    pub last_good: LastGood,
-    /// What has been said of objects and still holds.
-    pub said: Said,
 }
-
-/// What has been said of objects and still holds.
-#[derive(Debug, Default)]
-pub struct Said(BTreeSet<Diagnostic>);
 
 impl Sync {
     /// Makes one sync.
@@ -83,17 +67,8 @@ impl Sync {
             return Ok(());
         }
         let began = Instant::now();
-        let (mut snapshot, changes) = self.store.take();
-        snapshot.last_good = self.last_good.clone();
-        self.quarantine.review(&snapshot);
-        self.options.ingress_classes_readable = !self.store.is_refused(ObjectKind::IngressClass);
-        let outcome = self.merge(&snapshot)?;
-        self.last_good = outcome.last_good.clone();
+        let (_, changes) = self.planner.plan()?;
         let merged = began.elapsed();
-        self.observer.merged(&outcome, merged);
-        self.said.say(&outcome.diagnostics);
-
-        self.plane.want(outcome);
         let behind = self.plane.is_behind();
         if behind {
             self.loads.enqueue_skippable(LoadFiles);
@@ -124,35 +99,6 @@ impl Sync {
         }
         Ok(())
     }
-
-    fn merge(&mut self, snapshot: &Snapshot) -> Result<Arc<Outcome>, Panicked> {
-        let (merger, options) = (&mut self.merger, &self.options);
-        let merged = guard("the merge", || {
-            merger.merge(snapshot, options, Timestamp::now())
-        });
-        merged
-            .map(Arc::new)
-            .inspect_err(|_| self.merger = Merger::default())
-    }
-}
-
-impl Said {
-    /// Says what was not said before, and forgets what does not hold any more.
-    fn say(&mut self, diagnostics: &[Diagnostic]) {
-        for diagnostic in diagnostics
-            .iter()
-            .filter(|diagnostic| !self.0.contains(diagnostic))
-        {
-            let (object, key, reason) = (&diagnostic.object, &diagnostic.key, diagnostic.reason);
-            let message = &diagnostic.message;
-            match diagnostic.severity {
-                Severity::Info => info!(%object, key, %reason, "{message}"),
-                Severity::Warning => warn!(%object, key, %reason, "{message}"),
-                Severity::Error => error!(%object, key, %reason, "{message}"),
-            }
-        }
-        self.0 = diagnostics.iter().cloned().collect();
-    }
 }
 
 /// The first of some changes, and how many more there are.
@@ -173,7 +119,7 @@ fn summary(changes: &[Change]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ingress_model::{ObjectName, ObjectRef, diagnostic::Reason};
+    use ingress_model::{ObjectKind, ObjectName, ObjectRef};
 
     use super::*;
     use crate::store::Verb;
@@ -192,22 +138,5 @@ mod tests {
         let long = summary(&changes);
         assert!(long.ends_with("Ingress shop/4 added and 2 more"), "{long}");
         assert_eq!(summary(&[]), "");
-    }
-
-    #[test]
-    fn what_holds_is_said_once() {
-        let object = ObjectRef::new(ObjectKind::Ingress, ObjectName::new("a", "b"));
-        let about = |message: &str| {
-            Diagnostic::new(
-                object.clone(),
-                Severity::Warning,
-                Reason::InvalidPath,
-                message,
-            )
-        };
-        let mut said = Said::default();
-        said.say(&[about("x"), about("y")]);
-        said.say(&[about("y")]);
-        assert_eq!(said.0, BTreeSet::from([about("y")]));
     }
 }

@@ -6,6 +6,7 @@ use super::{
     ArgsError,
     value::{self, Given},
 };
+use crate::quarantine::OnInvalid;
 
 /// The NGINX process.
 #[derive(Clone, Debug, clap::Args)]
@@ -26,6 +27,10 @@ pub struct NginxArgs {
     /// Retries of an update of endpoints or certificates
     #[arg(long, value_name = "COUNT", default_value_t = 15)]
     pub dynamic_configuration_retries: u32,
+
+    /// What becomes of an Ingress that NGINX refuses: its last good version is served, or its paths answer 503
+    #[arg(long, value_name = "last-good|503", default_value = "last-good", value_parser = value::on_invalid)]
+    pub on_invalid: OnInvalid,
 
     /// Seconds between the signal to end and the end of NGINX; health checks fail meanwhile
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]

@@ -4,6 +4,8 @@ use std::{path::PathBuf, time::Duration};
 
 use ingress_model::{ConflictPolicy, ObjectName, selector::LabelSelector};
 
+use crate::quarantine::OnInvalid;
+
 /// The value of a flag that counts as absent when it is empty.
 pub type Given<T> = Option<T>;
 
@@ -54,6 +56,15 @@ pub(super) fn conflict_policy(text: &str) -> Result<ConflictPolicy, String> {
         "last-definition-wins" => Ok(ConflictPolicy::LastDefinitionWins),
         "oldest-wins" => Ok(ConflictPolicy::OldestWins),
         _ => Err("must be last-definition-wins or oldest-wins".into()),
+    }
+}
+
+/// What becomes of an Ingress that NGINX refuses.
+pub(super) fn on_invalid(text: &str) -> Result<OnInvalid, String> {
+    match text {
+        "last-good" => Ok(OnInvalid::LastGood),
+        "503" => Ok(OnInvalid::Unavailable),
+        _ => Err("must be last-good or 503".into()),
     }
 }
 

@@ -1,0 +1,236 @@
+//! From the objects that there are to what NGINX should do, without what it is known to refuse.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError},
+    time::Instant,
+};
+
+use ingress_model::{
+    Diagnostic, Layout, Merger, ObjectKind, ObjectName, ObjectRef, Options, Outcome, Severity,
+    Snapshot, diagnostic::Reason, snapshot::LastGood,
+};
+use jiff::Timestamp;
+use k8s_openapi::api::networking::v1::Ingress;
+use tracing::{error, info, warn};
+
+use crate::{
+    culprit::Suspect,
+    dataplane::DataPlane,
+    guard::{Panicked, guard},
+    observe::Observer,
+    quarantine::{self, Quarantine},
+    store::{Change, Store},
+};
+
+/// Merges objects, and tells the data plane what is wanted. Who reacts to changes and who reacts to refusals share it.
+#[derive(Debug)]
+pub struct Planner {
+    store: Arc<Store>,
+    plane: Arc<DataPlane>,
+    quarantine: Arc<Quarantine>,
+    observer: Arc<dyn Observer>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    merger: Merger,
+    options: Options,
+    last_good: LastGood,
+    said: Said,
+}
+
+/// What has been said of objects and still holds.
+#[derive(Debug, Default)]
+struct Said(BTreeSet<Diagnostic>);
+
+/// Configurations that nobody wants, to find out what is wrong with the one that is wanted.
+#[derive(Debug)]
+pub struct Trial {
+    snapshot: Snapshot,
+    options: Options,
+    merger: Merger,
+}
+
+impl Planner {
+    /// A planner that has planned nothing yet.
+    #[must_use]
+    pub fn new(
+        store: Arc<Store>,
+        plane: Arc<DataPlane>,
+        quarantine: Arc<Quarantine>,
+        observer: Arc<dyn Observer>,
+        options: Options,
+    ) -> Self {
+        Self {
+            store,
+            plane,
+            quarantine,
+            observer,
+            state: Mutex::new(State {
+                merger: Merger::default(),
+                options,
+                last_good: LastGood::default(),
+                said: Said::default(),
+            }),
+        }
+    }
+
+    /// Has the data plane want what the objects ask for now. Answers what that is, and which objects have changed since
+    /// the last time.
+    ///
+    /// # Errors
+    ///
+    /// When the merge panics. What was wanted before is wanted still.
+    pub fn plan(&self) -> Result<(Arc<Outcome>, Vec<Change>), Panicked> {
+        let began = Instant::now();
+        // Objects are taken behind the lock, so that newer ones are never followed by older ones.
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = &mut *state;
+        let (mut snapshot, changes) = self.store.take();
+        let config_map = state.options.config_map.as_ref();
+        self.quarantine.review(&snapshot, config_map);
+        let about_keys = self.faults_of_keys(&state.options);
+        self.quarantine.substitute(&mut snapshot, &state.options);
+        snapshot.last_good = state.last_good.clone();
+        state.options.ingress_classes_readable = !self.store.is_refused(ObjectKind::IngressClass);
+        let merged = guard("the merge", || {
+            state
+                .merger
+                .merge(&snapshot, &state.options, Timestamp::now())
+        });
+        let mut outcome = merged.inspect_err(|_| state.merger = Merger::default())?;
+        if !about_keys.is_empty() {
+            outcome.diagnostics.extend(about_keys);
+            outcome.diagnostics.sort();
+        }
+        let outcome = Arc::new(outcome);
+        state.last_good = outcome.last_good.clone();
+        self.observer.merged(&outcome, began.elapsed());
+        state.said.say(&outcome.diagnostics);
+        self.plane.want(Arc::clone(&outcome));
+        Ok((outcome, changes))
+    }
+
+    /// Configurations of the objects as they are now, without what is out already.
+    #[must_use]
+    pub fn trial(&self) -> Trial {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut snapshot = self.store.snapshot();
+        self.quarantine.substitute(&mut snapshot, &state.options);
+        snapshot.last_good = state.last_good.clone();
+        Trial {
+            snapshot,
+            options: state.options.clone(),
+            merger: Merger::default(),
+        }
+    }
+
+    /// An Ingress as it is stored.
+    #[must_use]
+    pub fn ingress(&self, name: &ObjectName) -> Option<Arc<Ingress>> {
+        self.store.snapshot().ingresses.get(name).cloned()
+    }
+
+    /// What the ConfigMap says, without what is out.
+    #[must_use]
+    pub fn config(&self) -> BTreeMap<String, String> {
+        self.trial().config()
+    }
+
+    fn faults_of_keys(&self, options: &Options) -> Vec<Diagnostic> {
+        let Some(config_map) = &options.config_map else {
+            return Vec::new();
+        };
+        let keys = self.quarantine.keys().into_iter();
+        keys.map(|(key, reason)| {
+            Diagnostic::new(
+                ObjectRef::new(ObjectKind::ConfigMap, config_map.clone()),
+                Severity::Error,
+                Reason::InvalidConfigKey,
+                format!("nginx refuses it, its default holds: {reason}"),
+            )
+            .with_key(key)
+        })
+        .collect()
+    }
+}
+
+impl Trial {
+    /// The objects.
+    #[must_use]
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// What the ConfigMap says.
+    #[must_use]
+    pub fn config(&self) -> BTreeMap<String, String> {
+        let name = self.options.config_map.as_ref();
+        let config_map = name.and_then(|name| self.snapshot.config_maps.get(name));
+        let data = config_map.and_then(|config_map| config_map.data.clone());
+        data.unwrap_or_default()
+    }
+
+    /// What files would show without some suspects.
+    pub(crate) fn without(&mut self, suspects: &[Suspect]) -> Result<Layout, Panicked> {
+        let mut snapshot = self.snapshot.clone();
+        let mut keys = Vec::new();
+        for suspect in suspects {
+            match suspect {
+                Suspect::Ingress(name) => {
+                    snapshot.ingresses.remove(name);
+                }
+                Suspect::Key(key) => keys.push(key.as_str()),
+            }
+        }
+        quarantine::without_keys(&mut snapshot, &self.options, &keys);
+        let (merger, options) = (&mut self.merger, &self.options);
+        let merged = guard("the merge", || {
+            merger.merge(&snapshot, options, Timestamp::now())
+        })?;
+        Ok(merged.model.layout)
+    }
+}
+
+impl Said {
+    /// Says what was not said before, and forgets what does not hold any more.
+    fn say(&mut self, diagnostics: &[Diagnostic]) {
+        for diagnostic in diagnostics
+            .iter()
+            .filter(|diagnostic| !self.0.contains(diagnostic))
+        {
+            let (object, key, reason) = (&diagnostic.object, &diagnostic.key, diagnostic.reason);
+            let message = &diagnostic.message;
+            match diagnostic.severity {
+                Severity::Info => info!(%object, key, %reason, "{message}"),
+                Severity::Warning => warn!(%object, key, %reason, "{message}"),
+                Severity::Error => error!(%object, key, %reason, "{message}"),
+            }
+        }
+        self.0 = diagnostics.iter().cloned().collect();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_holds_is_said_once() {
+        let object = ObjectRef::new(ObjectKind::Ingress, ObjectName::new("a", "b"));
+        let about = |message: &str| {
+            Diagnostic::new(
+                object.clone(),
+                Severity::Warning,
+                Reason::InvalidPath,
+                message,
+            )
+        };
+        let mut said = Said::default();
+        said.say(&[about("x"), about("y")]);
+        said.say(&[about("y")]);
+        assert_eq!(said.0, BTreeSet::from([about("y")]));
+    }
+}
