@@ -32,7 +32,12 @@ fn is_name(text: &str) -> bool {
 pub(crate) fn directives(context: &Context<'_>) -> Vec<Directive> {
     sizes(context)
         .into_iter()
-        .map(|(name, size)| directive("lua_shared_dict", [word(name), word(size)]))
+        .map(|(name, size)| {
+            directive(
+                "lua_shared_dict",
+                [word(name), word(size.to_string().to_ascii_uppercase())],
+            )
+        })
         .collect()
 }
 

@@ -60,14 +60,11 @@ pub(crate) fn render(
         modules: modules(layout, context, stream.as_ref())?,
         pid: plain(&environment.pid_path)?,
         user: user(environment)?,
-        worker_processes: config
-            .worker_processes
-            .unwrap_or(environment.worker_processes)
-            .max(1),
+        worker_processes: workers(context),
         settings: settings(context)?,
         error_log: &logs.main_error_log,
         snippet,
-        events: events(context),
+        events: events(layout, context),
         http,
         servers: SERVERS,
         stream,
@@ -118,12 +115,30 @@ fn user(environment: &Environment) -> Result<Option<Directive>, Unprintable> {
     Ok(Some(directive("user", words)))
 }
 
-fn events(context: &Context<'_>) -> Vec<Directive> {
+fn workers(context: &Context<'_>) -> u32 {
+    let set = context.config.worker_processes;
+    set.unwrap_or(context.environment.worker_processes).max(1)
+}
+
+/// How many connections a worker needs for the sockets that it listens on, of which there may be one a worker: NGINX
+/// does not start without.
+fn fewest_connections(layout: &Layout, context: &Context<'_>) -> u32 {
+    const SPARE: u32 = 16;
+    let addresses = context.config.bind_address.len().max(2);
+    let ports = layout.tcp.len() + layout.udp.len() + 5;
+    let sockets = u32::try_from(addresses.saturating_mul(ports)).unwrap_or(u32::MAX);
+    workers(context)
+        .saturating_mul(sockets)
+        .saturating_add(SPARE)
+}
+
+fn events(layout: &Layout, context: &Context<'_>) -> Vec<Directive> {
     let config = context.config;
     let connections = match config.max_worker_connections {
         0 => (open_files(context) / 4).saturating_mul(3),
         connections => connections,
     };
+    let connections = connections.max(fewest_connections(layout, context));
     let debug = config
         .debug_connections
         .iter()

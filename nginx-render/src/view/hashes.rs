@@ -13,7 +13,8 @@ pub(crate) struct Hashes {
 }
 
 impl Hashes {
-    /// Large enough for all host names, for all names of headers for endpoints, and for map keys of `longest_key` bytes.
+    /// Large enough for all host names, for all names of headers for and of endpoints, and for map keys of `longest_key`
+    /// bytes.
     pub(crate) fn new(layout: &Layout, shared: &Shared, longest_key: usize) -> Self {
         let config: &RenderConfig = &layout.config;
         let names = || {
@@ -22,12 +23,11 @@ impl Hashes {
                 .values()
                 .flat_map(|server| std::iter::once(&server.host).chain(&server.aliases))
         };
-        let of_config = config.proxy_set_headers.iter();
-        let longest_header = of_config
-            .map(|(name, _)| name.as_str().len())
-            .max()
-            .max(Some(shared.longest_header))
-            .unwrap_or(0);
+        let set = config.proxy_set_headers.iter().map(|(name, _)| name);
+        let longest_header = set
+            .chain(&config.hide_headers)
+            .map(|name| name.as_str().len())
+            .fold(shared.longest_header, usize::max);
         let longest = names().map(|host| host.as_str().len()).max().unwrap_or(0);
         let count = u32::try_from(names().count()).unwrap_or(u32::MAX / 4);
         Self {

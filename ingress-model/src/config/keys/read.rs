@@ -305,6 +305,17 @@ pub(super) fn ratio(text: &str) -> Result<Literal, ValueError> {
     Err(ValueError::Rule("it is not a decimal fraction from 0 to 1"))
 }
 
+/// The size of a cache of TLS sessions: NGINX wants eight pages of memory.
+pub(super) fn session_cache_size(text: &str) -> Result<Size, ValueError> {
+    const SMALLEST: u64 = 8 * 4_096;
+    buffer_size(text).and_then(|size| {
+        if size.bytes() < SMALLEST {
+            return Err(ValueError::Rule("a cache of sessions has at least 32k"));
+        }
+        Ok(size)
+    })
+}
+
 /// A duration as Go reads it (`1m30s`, `500ms`), in whole seconds from 1 on, rounded up; a number alone is in seconds.
 pub(super) fn duration(text: &str) -> Result<Seconds, ValueError> {
     let fault = || ValueError::Time(ValueError::excerpt(text));

@@ -4,7 +4,10 @@ use crate::value::Seconds;
 
 use super::{
     Context, KEY, KeyInfo,
-    read::{boolean, buffer, ciphers, curves, number, optional, ticket_key, time, tls_versions},
+    read::{
+        boolean, buffer, ciphers, curves, number, optional, session_cache_size, ticket_key, time,
+        tls_versions,
+    },
 };
 
 pub(super) const KEYS: &[KeyInfo] = &[
@@ -60,12 +63,12 @@ pub(super) const KEYS: &[KeyInfo] = &[
     },
     KeyInfo {
         name: "ssl-session-cache-size",
-        value: "size",
+        value: "size from 32k on",
         default: "10m",
         example: "20m",
         bad: Some("2x"),
         doc: "Memory for these sessions.",
-        action: render!(ssl_session_cache_size, buffer),
+        action: render!(ssl_session_cache_size, session_cache_size),
         ..KEY
     },
     KeyInfo {

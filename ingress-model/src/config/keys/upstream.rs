@@ -3,7 +3,7 @@
 use crate::{
     annotation::Status,
     annotation::proxy::{conditions, replacement},
-    value::Template,
+    value::{Template, ValueError},
 };
 
 use super::{
@@ -131,8 +131,10 @@ pub(super) const KEYS: &[KeyInfo] = &[
         example: "error http_502",
         bad: Some("http_418"),
         doc: "Fall-back of the annotation.",
-        action: render!(proxy.next_upstream, |text| conditions(text, false)
-            .map(Some)),
+        action: render!(proxy.next_upstream, |text| match text {
+            "" => Err(ValueError::Empty),
+            text => conditions(text, false).map(Some),
+        }),
         ..KEY
     },
     KeyInfo {

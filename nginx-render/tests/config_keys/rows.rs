@@ -1,0 +1,261 @@
+//! What each key of the ConfigMap shows as.
+
+/// How a key shows.
+#[derive(Clone, Copy)]
+pub(crate) enum Effect {
+    /// The main file has the text, which it does not have without the key.
+    Shown(&'static str),
+    /// The main file does not have the text, which it has without the key.
+    Gone(&'static str),
+    /// The server of the host has the text, which it does not have without the key.
+    ShownIn(&'static str, &'static str),
+    /// The server of the host does not have the text, which it has without the key.
+    GoneIn(&'static str, &'static str),
+    /// Another file has the text, which it does not have without the key.
+    File(&'static str, &'static str),
+    /// A running NGINX is told something else.
+    Live,
+    /// Nothing in NGINX: the key is for the controller or the webhook, whose tests show its effect.
+    Controller,
+    /// None; ingress-nginx knows the key and does nothing either.
+    Nowhere,
+}
+
+use Effect::{Controller, File, Gone, GoneIn, Live, Nowhere, Shown, ShownIn};
+
+/// A key, a value, other keys that it needs, and how it shows.
+pub(crate) type Row = (
+    &'static str,
+    &'static str,
+    &'static [(&'static str, &'static str)],
+    Effect,
+);
+
+const AUTH: &[(&str, &str)] = &[("global-auth-url", "http://auth.test/check")];
+
+const OTEL: &[(&str, &str)] = &[
+    ("enable-opentelemetry", "true"),
+    ("otlp-collector-host", "otel.test"),
+];
+
+const OTEL_FILE: &str = "opentelemetry.toml";
+
+const TICKET_KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8gISIjJCUmJygpKissLS4v";
+
+/// Every key, in the order of the documentation.
+#[rustfmt::skip]
+pub(crate) const ROWS: &[Row] = &[
+    // What is allowed.
+    ("allow-snippet-annotations", "true", &[("annotations-risk-level", "Critical")], ShownIn("snippet.test", "add_header X-Own")),
+    ("annotations-risk-level", "Low", &[], Gone("## start server cross.test")),
+    ("annotation-value-word-blocklist", "harmful", &[], Gone("## start server word.test")),
+    ("allow-cross-namespace-resources", "true", &[], ShownIn("cross.test", "auth_basic \"cross\";")),
+    ("strict-validate-path-type", "false", &[], Controller),
+    ("block-cidrs", "198.51.100.0/24", &[], Shown("deny 198.51.100.0/24;")),
+    ("block-user-agents", "~*bot", &[], Shown("if ($block_ua) { return 403; }")),
+    ("block-referers", "spam.test", &[], Shown("if ($block_ref) { return 403; }")),
+    ("whitelist-source-range", "10.1.0.0/16", &[], ShownIn("web.test", "allow 10.1.0.0/16;")),
+    ("denylist-source-range", "10.2.0.0/16", &[], ShownIn("web.test", "deny 10.2.0.0/16;")),
+    ("nginx-status-ipv4-whitelist", "10.3.0.0/16", &[], ShownIn("_", "allow 10.3.0.0/16;")),
+    ("nginx-status-ipv6-whitelist", "2001:db8::/32", &[], ShownIn("_", "allow 2001:db8::/32;")),
+    // Process.
+    ("worker-processes", "3", &[], Shown("worker_processes 3;")),
+    ("worker-cpu-affinity", "auto 01", &[], Shown("worker_cpu_affinity auto 01;")),
+    ("worker-shutdown-timeout", "10s", &[], Shown("worker_shutdown_timeout 10s;")),
+    ("max-worker-open-files", "4000", &[], Shown("worker_rlimit_nofile 4000;")),
+    ("max-worker-connections", "0", &[("max-worker-open-files", "4000")], Shown("worker_connections 3000;")),
+    ("enable-multi-accept", "false", &[], Shown("multi_accept off;")),
+    ("debug-connections", "192.0.2.1", &[], Shown("debug_connection 192.0.2.1/32;")),
+    ("enable-serial-reloads", "true", &[], Controller),
+    // Listening.
+    ("bind-address", "127.0.0.1,::1", &[], ShownIn("web.test", "listen 127.0.0.1:")),
+    ("bind-address-ipv4", "127.0.0.1", &[], ShownIn("web.test", "listen 127.0.0.1:")),
+    ("bind-address-ipv6", "::1", &[], ShownIn("web.test", "listen [::1]:")),
+    ("reuse-port", "false", &[], GoneIn("_", "reuseport")),
+    ("disable-ipv6", "true", &[], GoneIn("web.test", "listen [::]:")),
+    ("disable-ipv6-dns", "true", &[], Shown("resolver 192.0.2.53 valid=30s ipv6=off;")),
+    ("use-http2", "false", &[], GoneIn("web.test", "http2")),
+    ("use-proxy-protocol", "true", &[], ShownIn("web.test", "proxy_protocol")),
+    // Requests.
+    ("keep-alive", "10", &[], Shown("keepalive_timeout 10s;")),
+    ("keep-alive-requests", "100", &[], Shown("keepalive_requests 100;")),
+    ("client-header-buffer-size", "2k", &[], Shown("client_header_buffer_size 2k;")),
+    ("client-header-timeout", "10", &[], Shown("client_header_timeout 10s;")),
+    ("large-client-header-buffers", "4 16k", &[], Shown("large_client_header_buffers 4 16k;")),
+    ("client-body-buffer-size", "16K", &[], Shown("client_body_buffer_size 16K;")),
+    ("client-body-timeout", "10", &[], Shown("client_body_timeout 10s;")),
+    ("proxy-body-size", "8m", &[], Shown("client_max_body_size 8m;")),
+    ("http2-max-concurrent-streams", "64", &[], Shown("http2_max_concurrent_streams 64;")),
+    ("http2-max-field-size", "4k", &[("http2-max-header-size", "16k")], Shown("http2_max_field_size 4k;")),
+    ("http2-max-header-size", "16k", &[("http2-max-field-size", "4k")], Shown("http2_max_header_size 16k;")),
+    ("http2-max-requests", "1000", &[], Shown("http2_max_requests 1000;")),
+    ("enable-underscores-in-headers", "true", &[], Shown("underscores_in_headers on;")),
+    ("ignore-invalid-headers", "false", &[], Shown("ignore_invalid_headers off;")),
+    ("server-tokens", "true", &[], Shown("server_tokens on;")),
+    ("limit-rate", "100", &[], Shown("limit_rate 100k;")),
+    ("limit-rate-after", "1000", &[], Shown("limit_rate_after 1000k;")),
+    ("limit-req-status-code", "429", &[], Shown("limit_req_status 429;")),
+    ("limit-conn-status-code", "429", &[], Shown("limit_conn_status 429;")),
+    ("limit-conn-zone-variable", "$http_x_client", &[], Shown("limit_req_zone \"$http_x_client\" ")),
+    // Who the client is.
+    ("use-forwarded-headers", "true", &[], Shown("real_ip_header X-Forwarded-For;")),
+    ("compute-full-forwarded-for", "true", &[("use-forwarded-headers", "true")], Shown("X-Forwarded-For $full_x_forwarded_for;")),
+    ("enable-real-ip", "true", &[], Shown("real_ip_recursive on;")),
+    ("forwarded-for-header", "X-Client", &[("enable-real-ip", "true")], Shown("real_ip_header X-Client;")),
+    ("forwarded-for-proxy-protocol-header", "X-Pp-For", &[("use-forwarded-headers", "true"), ("use-proxy-protocol", "true")], Shown("real_ip_header X-Pp-For;")),
+    ("forwarded-host-header", "X-Host", &[], Shown("X-Original-Forwarded-Host $http_x_host;")),
+    ("proxy-real-ip-cidr", "10.0.0.0/8", &[("enable-real-ip", "true")], Shown("set_real_ip_from 10.0.0.0/8;")),
+    ("generate-request-id", "false", &[], Gone("\"\" $request_id;")),
+    // TLS.
+    ("ssl-protocols", "TLSv1.3", &[], Shown("ssl_protocols TLSv1.3;")),
+    ("ssl-ciphers", "HIGH:!aNULL", &[], Shown("ssl_ciphers \"HIGH:!aNULL\";")),
+    ("ssl-ecdh-curve", "X25519:prime256v1", &[], Shown("ssl_ecdh_curve X25519:prime256v1;")),
+    ("ssl-dh-param", "ingress/dh", &[], Shown("ssl_dhparam \"/etc/nginx/ssl/dh-ingress_dh.pem\";")),
+    ("ssl-session-cache", "false", &[], Gone("ssl_session_cache ")),
+    ("ssl-session-cache-size", "20m", &[], Shown("ssl_session_cache shared:SSL:20m;")),
+    ("ssl-session-timeout", "5m", &[], Shown("ssl_session_timeout 5m;")),
+    ("ssl-session-tickets", "true", &[], Shown("ssl_session_tickets on;")),
+    ("ssl-session-ticket-key", TICKET_KEY, &[], Shown("ssl_session_ticket_key \"/etc/nginx/ssl/tickets.key\";")),
+    ("ssl-buffer-size", "16k", &[], Shown("ssl_buffer_size 16k;")),
+    ("ssl-early-data", "true", &[], Shown("ssl_early_data on;")),
+    ("ssl-reject-handshake", "true", &[], ShownIn("_", "ssl_reject_handshake on;")),
+    ("enable-ocsp", "true", &[], File("lua.json", "\"enable_ocsp\":true")),
+    ("hsts", "false", &[], Gone("Strict-Transport-Security")),
+    ("hsts-max-age", "600", &[], Shown("max-age=600;")),
+    ("hsts-include-subdomains", "false", &[], Gone("; includeSubDomains")),
+    ("hsts-preload", "true", &[], Shown("; preload")),
+    // Redirects.
+    ("ssl-redirect", "false", &[], GoneIn("tls.test", "if ($redirect_to_https)")),
+    ("force-ssl-redirect", "true", &[], ShownIn("web.test", "if ($redirect_to_https)")),
+    ("no-tls-redirect-locations", "/", &[], GoneIn("tls.test", "if ($redirect_to_https)")),
+    ("preserve-trailing-slash", "true", &[], GoneIn("tls.test", "$redirect_uri;")),
+    ("use-port-in-redirects", "true", &[], ShownIn("tls.test", ":8443$redirect_uri")),
+    ("relative-redirects", "true", &[], Shown("absolute_redirect off;")),
+    ("http-redirect-code", "301", &[], ShownIn("tls.test", "return 301 ")),
+    ("app-root", "/app", &[], Nowhere),
+    // Endpoints.
+    ("proxy-connect-timeout", "10", &[], Shown("proxy_connect_timeout 10s;")),
+    ("proxy-send-timeout", "10", &[], Shown("proxy_send_timeout 10s;")),
+    ("proxy-read-timeout", "10", &[], Shown("proxy_read_timeout 10s;")),
+    ("proxy-buffering", "on", &[], Shown("proxy_buffering on;")),
+    ("proxy-request-buffering", "off", &[], Shown("proxy_request_buffering off;")),
+    ("proxy-buffer-size", "8k", &[], Shown("proxy_buffer_size 8k;")),
+    ("proxy-buffers-number", "8", &[], Shown("proxy_buffers 8 4k;")),
+    ("proxy-busy-buffers-size", "12k", &[], Shown("proxy_busy_buffers_size 12k;")),
+    ("proxy-max-temp-file-size", "64m", &[], Shown("proxy_max_temp_file_size 64m;")),
+    ("proxy-http-version", "1.0", &[], Shown("proxy_http_version 1.0;")),
+    ("proxy-next-upstream", "error http_502", &[], Shown("proxy_next_upstream error http_502;")),
+    ("proxy-next-upstream-timeout", "10", &[], Shown("proxy_next_upstream_timeout 10s;")),
+    ("proxy-next-upstream-tries", "2", &[], Shown("proxy_next_upstream_tries 2;")),
+    ("retry-non-idempotent", "true", &[], Shown("proxy_next_upstream error timeout non_idempotent;")),
+    ("proxy-cookie-domain", "a.test b.test", &[], Shown("proxy_cookie_domain a.test b.test;")),
+    ("proxy-cookie-path", "/a /b", &[], Shown("proxy_cookie_path /a /b;")),
+    ("proxy-redirect-from", "http://in.test/", &[("proxy-redirect-to", "/")], Shown("proxy_redirect http://in.test/ /;")),
+    ("proxy-redirect-to", "/x/", &[("proxy-redirect-from", "http://in.test/")], Shown("proxy_redirect http://in.test/ /x/;")),
+    ("upstream-keepalive-connections", "64", &[], Shown("keepalive 64;")),
+    ("upstream-keepalive-requests", "77", &[], Shown("keepalive_requests 77;")),
+    ("upstream-keepalive-time", "30m", &[], Shown("keepalive_time 30m;")),
+    ("upstream-keepalive-timeout", "11", &[], Shown("keepalive_timeout 11s;")),
+    ("grpc-buffer-size-kb", "8", &[], Shown("grpc_buffer_size 8k;")),
+    ("proxy-ssl-location-only", "true", &[], GoneIn("endpoint-tls.test", "\n    proxy_ssl_verify_depth 2;")),
+    ("load-balance", "ewma", &[], Live),
+    ("service-upstream", "true", &[], Live),
+    ("upstream-hash-by", "$host", &[], Nowhere),
+    ("upstream-hash-by-subset", "true", &[], Nowhere),
+    ("upstream-hash-by-subset-size", "5", &[], Nowhere),
+    // Headers.
+    ("add-headers", "ingress/headers", &[], Shown("more_set_headers \"X-Named: from $host\";")),
+    ("proxy-set-headers", "ingress/headers", &[], Shown("proxy_set_header \"X-Named\" \"from $host\";")),
+    ("hide-headers", "X-Powered-By", &[], Shown("proxy_hide_header \"X-Powered-By\";")),
+    ("allow-backend-server-header", "true", &[], Shown("proxy_pass_header Server;")),
+    ("proxy-add-original-uri-header", "true", &[], Shown("proxy_set_header X-Original-URI $request_uri;")),
+    ("global-allowed-response-headers", "X-Team", &[], ShownIn("headers.test", "X-Team: ")),
+    ("default-type", "text/plain", &[], Shown("default_type \"text/plain\";")),
+    // Error pages.
+    ("custom-http-errors", "404,503", &[], Shown("error_page 404 = @")),
+    ("disable-proxy-intercept-errors", "true", &[("custom-http-errors", "404")], Gone("proxy_intercept_errors on;")),
+    // Authentication.
+    ("no-auth-locations", "/", &[], GoneIn("password.test", "auth_basic ")),
+    ("global-auth-url", "http://auth.test/check", &[], ShownIn("web.test", "auth_request ")),
+    ("global-auth-method", "POST", AUTH, ShownIn("web.test", "proxy_method \"POST\";")),
+    ("global-auth-signin", "http://auth.test/start", AUTH, ShownIn("web.test", "error_page 401 = @")),
+    ("global-auth-signin-redirect-param", "next", &[("global-auth-url", "http://auth.test/check"), ("global-auth-signin", "http://auth.test/start")], ShownIn("web.test", "?next=")),
+    ("global-auth-response-headers", "X-User", AUTH, ShownIn("web.test", "$upstream_http_x_user")),
+    ("global-auth-request-redirect", "http://shop.test/", AUTH, ShownIn("web.test", "X-Auth-Request-Redirect \"http://shop.test/\"")),
+    ("global-auth-snippet", "proxy_set_header X-From edge;", AUTH, ShownIn("web.test", "proxy_set_header X-From edge;")),
+    ("global-auth-cache-key", "$remote_user", AUTH, ShownIn("web.test", "proxy_cache auth_cache;")),
+    ("global-auth-cache-duration", "200 7m", &[("global-auth-url", "http://auth.test/check"), ("global-auth-cache-key", "$remote_user")], ShownIn("web.test", "proxy_cache_valid 200 420s;")),
+    ("global-auth-always-set-cookie", "true", AUTH, ShownIn("web.test", "add_header Set-Cookie $auth_cookie always;")),
+    ("enable-auth-access-log", "true", AUTH, GoneIn("web.test", "access_log off;")),
+    // Logs.
+    ("access-log-path", "/tmp/both.log", &[], Shown("access_log /tmp/both.log log_stream;")),
+    ("http-access-log-path", "/tmp/http.log", &[], Shown("access_log /tmp/http.log upstreaminfo;")),
+    ("stream-access-log-path", "/tmp/stream.log", &[], Shown("access_log /tmp/stream.log log_stream;")),
+    ("access-log-params", "buffer=16k flush=1m", &[], Shown("upstreaminfo buffer=16k flush=1m;")),
+    ("disable-access-log", "true", &[], Gone(" log_stream;")),
+    ("disable-http-access-log", "true", &[], Gone(" upstreaminfo;")),
+    ("disable-stream-access-log", "true", &[], Gone(" log_stream;")),
+    ("enable-access-log-for-default-backend", "true", &[], GoneIn("_", "\"upstream-default-backend\";\n        access_log off;")),
+    ("skip-access-log-urls", "/health", &[], Shown("if=$loggable;")),
+    ("error-log-path", "/tmp/error.log", &[], Shown("error_log /tmp/error.log notice;")),
+    ("error-log-level", "warn", &[], Shown("error.log warn;")),
+    ("log-format-upstream", "$remote_addr $status", &[], Shown("log_format upstreaminfo \"$remote_addr $status\";")),
+    ("log-format-stream", "$remote_addr $status", &[], Shown("log_format log_stream \"$remote_addr $status\";")),
+    ("log-format-escape-json", "true", &[], Shown("log_format upstreaminfo escape=json ")),
+    ("log-format-escape-none", "true", &[("log-format-escape-json", "true")], Shown("log_format upstreaminfo escape=none ")),
+    ("enable-syslog", "true", &[("syslog-host", "127.0.0.1")], Shown("access_log syslog:server=127.0.0.1:514 upstreaminfo;")),
+    ("syslog-host", "127.0.0.1", &[("enable-syslog", "true")], Shown("error_log syslog:server=127.0.0.1:514 notice;")),
+    ("syslog-port", "1514", &[("enable-syslog", "true"), ("syslog-host", "127.0.0.1")], Shown("syslog:server=127.0.0.1:1514 ")),
+    // Compression.
+    ("use-gzip", "true", &[], Shown("gzip on;")),
+    ("gzip-level", "5", &[("use-gzip", "true")], Shown("gzip_comp_level 5;")),
+    ("gzip-min-length", "1000", &[("use-gzip", "true")], Shown("gzip_min_length 1000;")),
+    ("gzip-types", "text/css application/json", &[("use-gzip", "true")], Shown("gzip_types text/css application/json;")),
+    ("gzip-disable", "msie6", &[("use-gzip", "true")], Shown("gzip_disable \"msie6\";")),
+    ("enable-brotli", "true", &[], Shown("brotli on;")),
+    ("brotli-level", "6", &[("enable-brotli", "true")], Shown("brotli_comp_level 6;")),
+    ("brotli-min-length", "1000", &[("enable-brotli", "true")], Shown("brotli_min_length 1000;")),
+    ("brotli-types", "text/css", &[("enable-brotli", "true")], Shown("brotli_types text/css;")),
+    // Tables and shared memory.
+    ("server-name-hash-max-size", "4096", &[], Shown("server_names_hash_max_size 4096;")),
+    ("server-name-hash-bucket-size", "128", &[], Shown("server_names_hash_bucket_size 128;")),
+    ("map-hash-bucket-size", "128", &[], Shown("map_hash_bucket_size 128;")),
+    ("proxy-headers-hash-max-size", "1024", &[], Shown("proxy_headers_hash_max_size 1024;")),
+    ("proxy-headers-hash-bucket-size", "128", &[], Shown("proxy_headers_hash_bucket_size 128;")),
+    ("variables-hash-max-size", "4096", &[], Shown("variables_hash_max_size 4096;")),
+    ("variables-hash-bucket-size", "512", &[], Shown("variables_hash_bucket_size 512;")),
+    ("lua-shared-dicts", "configuration_data: 30, own: 700k", &[], Shown("lua_shared_dict own 700K;")),
+    ("enable-aio-write", "false", &[], Gone("aio_write on;")),
+    // TCP and UDP services.
+    ("proxy-stream-timeout", "60s", &[], Shown("proxy_timeout 60s;")),
+    ("proxy-stream-next-upstream", "false", &[], Shown("proxy_next_upstream off;")),
+    ("proxy-stream-next-upstream-timeout", "10s", &[], Shown("proxy_next_upstream_timeout 10s;")),
+    ("proxy-stream-next-upstream-tries", "2", &[], Shown("proxy_next_upstream_tries 2;")),
+    ("proxy-stream-responses", "2", &[], Shown("proxy_responses 2;")),
+    ("proxy-protocol-header-timeout", "10s", &[], Shown("proxy_protocol_timeout 10s;")),
+    // Raw configuration.
+    ("main-snippet", "env TZ;", &[], Shown("env TZ;")),
+    ("http-snippet", "geo $own { default 0; }", &[], Shown("geo $own { default 0; }")),
+    ("server-snippet", "add_header X-From server;", &[], ShownIn("web.test", "add_header X-From server;")),
+    ("location-snippet", "add_header X-From location;", &[], ShownIn("web.test", "add_header X-From location;")),
+    ("stream-snippet", "tcp_nodelay on;", &[], Shown("tcp_nodelay on;")),
+    // Optional modules.
+    ("enable-modsecurity", "true", &[], Shown("modsecurity_rules_file \"/rules/modsecurity.conf\";")),
+    ("enable-owasp-modsecurity-crs", "true", &[("enable-modsecurity", "true")], File("modsecurity/owasp-crs.conf", "Include /rules/crs/*.conf")),
+    ("modsecurity-snippet", "SecRuleEngine On", &[("enable-modsecurity", "true")], Shown("modsecurity_rules \"SecRuleEngine On\";")),
+    ("use-geoip2", "true", &[], Shown("geoip2 \"/geoip/GeoLite2-ASN.mmdb\" {")),
+    ("geoip2-autoreload-in-minutes", "60", &[("use-geoip2", "true")], Shown("auto_reload 60m;")),
+    ("enable-opentelemetry", "true", &[("otlp-collector-host", "otel.test")], ShownIn("web.test", "opentelemetry on;")),
+    ("opentelemetry-config", "/tmp/otel.toml", &[("enable-opentelemetry", "true")], Shown("opentelemetry_config \"/tmp/otel.toml\";")),
+    ("opentelemetry-operation-name", "shop", OTEL, Shown("opentelemetry_operation_name \"shop\";")),
+    ("opentelemetry-trust-incoming-span", "false", OTEL, Shown("opentelemetry_trust_incoming_spans off;")),
+    ("otlp-collector-host", "otel.test", &[("enable-opentelemetry", "true")], File(OTEL_FILE, "host = \"otel.test\"")),
+    ("otlp-collector-port", "14317", OTEL, File(OTEL_FILE, "port = 14317")),
+    ("otel-service-name", "edge", OTEL, File(OTEL_FILE, "name = \"edge\"")),
+    ("otel-sampler", "AlwaysOff", OTEL, File(OTEL_FILE, "name = \"AlwaysOff\"")),
+    ("otel-sampler-ratio", "0.5", OTEL, File(OTEL_FILE, "ratio = 0.5")),
+    ("otel-sampler-parent-based", "false", OTEL, File(OTEL_FILE, "parent_based = false")),
+    ("otel-max-queuesize", "100", OTEL, File(OTEL_FILE, "max_queue_size = 100")),
+    ("otel-max-export-batch-size", "10", OTEL, File(OTEL_FILE, "max_export_batch_size = 10")),
+    ("otel-schedule-delay-millis", "1000", OTEL, File(OTEL_FILE, "schedule_delay_millis = 1000")),
+];
