@@ -35,6 +35,7 @@ mod renderer;
 mod settings;
 mod source_map;
 mod statements;
+pub mod syntax;
 mod value;
 mod view;
 

@@ -76,6 +76,25 @@ impl SourceMap {
         found.map(|(_, source)| &**source)
     }
 
+    /// The same as [`Self::locate`], to keep.
+    pub(crate) fn locate_shared(&self, line: usize) -> Option<Arc<Source>> {
+        let around = self
+            .ranges
+            .iter()
+            .filter(|range| range.first <= line && line <= range.last);
+        let innermost = around.min_by_key(|range| range.last - range.first);
+        innermost.map(|range| Arc::clone(&range.source))
+    }
+
+    /// Snippets of users, with their first and last lines.
+    pub(crate) fn raw(&self) -> impl Iterator<Item = (&Arc<Source>, usize, usize)> {
+        let raw = self
+            .ranges
+            .iter()
+            .filter(|range| range.source.what.ends_with("-snippet"));
+        raw.map(|range| (&range.source, range.first, range.last))
+    }
+
     pub(crate) fn add_file(&mut self, path: &str, source: Arc<Source>) {
         self.files.push((path.into(), source));
     }

@@ -1,0 +1,235 @@
+//! What NGINX would refuse, found without NGINX: for an admission webhook, which has neither the time nor the right to
+//! run it on text that nobody has accepted yet.
+//!
+//! The file is read as NGINX reads it (words, quotes, blocks); regular expressions are compiled by PCRE2, which NGINX
+//! uses as well; directives of snippets have to exist and to stand where they may. Nothing found does not mean that NGINX
+//! takes the file: it knows more about values.
+
+mod directives;
+mod words;
+
+use std::sync::Arc;
+
+use pcre2::bytes::RegexBuilder;
+
+use crate::{
+    rendered::Rendered,
+    source_map::Source,
+    syntax::words::{Block, Statement},
+};
+
+pub use self::directives::Directives;
+
+/// Something that NGINX would refuse.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Whose it is.
+    pub source: Arc<Source>,
+    /// What is wrong. Lower case, no full stop.
+    pub reason: String,
+}
+
+/// What NGINX would refuse of the main file, as far as it belongs to somebody. One fault a source is told.
+#[must_use]
+pub fn check(rendered: &Rendered, directives: &Directives) -> Vec<Fault> {
+    let mut faults = snippets(rendered, directives);
+    if !faults.is_empty() {
+        // Blocks may be shifted from here on; what follows could be blamed on the wrong one.
+        return faults;
+    }
+    let Ok(statements) = words::read(&rendered.main) else {
+        return faults;
+    };
+    for statement in &statements {
+        let Some(reason) = expression_fault(statement) else {
+            continue;
+        };
+        let Some(source) = rendered.source_map.locate_shared(statement.line) else {
+            continue;
+        };
+        if !faults.iter().any(|fault: &Fault| fault.source == source) {
+            faults.push(Fault { source, reason });
+        }
+    }
+    faults
+}
+
+/// Snippets are looked at one by one: a brace too many shows only far behind otherwise.
+fn snippets(rendered: &Rendered, directives: &Directives) -> Vec<Fault> {
+    let lines: Vec<_> = rendered.main.lines().collect();
+    let snippets = rendered.source_map.raw();
+    let fault = |(source, first, last): (&Arc<Source>, usize, usize)| {
+        let text = lines.get(first.saturating_sub(1)..last)?.join("\n");
+        let reason = snippet_fault(&text, source.what, directives)?;
+        Some(Fault {
+            source: Arc::clone(source),
+            reason,
+        })
+    };
+    snippets.filter_map(fault).collect()
+}
+
+fn snippet_fault(text: &str, what: &str, directives: &Directives) -> Option<String> {
+    let statements = match words::read(text) {
+        Ok(statements) => statements,
+        Err(error) => return Some(format!("line {}: {}", error.line, error.reason)),
+    };
+    let around = match what {
+        "server-snippet" => Block::Server,
+        "http-snippet" => Block::Http,
+        "main-snippet" => Block::Main,
+        "stream-snippet" => Block::Other,
+        _ => Block::Location,
+    };
+    statements.iter().find_map(|statement| {
+        let block = if statement.depth == 0 {
+            around
+        } else {
+            statement.block
+        };
+        let name = statement.name();
+        let reason = directives
+            .fault(name, block)
+            .or_else(|| expression_fault(statement))?;
+        Some(format!("line {}: {reason}", statement.line))
+    })
+}
+
+/// What is wrong with the regular expressions of a statement.
+fn expression_fault(statement: &Statement) -> Option<String> {
+    let words: Vec<&str> = statement.words.iter().map(String::as_str).collect();
+    match (statement.block, words.as_slice()) {
+        (Block::Map, [key, ..]) => {
+            let pattern = key.strip_prefix('~')?;
+            let pattern = pattern.strip_prefix('*').unwrap_or(pattern);
+            compile_fault(pattern)
+        }
+        (Block::Free, _) => None,
+        (_, ["location", "~" | "~*", pattern] | ["rewrite", pattern, ..]) => compile_fault(pattern),
+        (_, ["location", joined]) => {
+            let pattern = joined.strip_prefix('~')?;
+            compile_fault(pattern.strip_prefix('*').unwrap_or(pattern))
+        }
+        (_, ["server_name", names @ ..]) => names
+            .iter()
+            .filter_map(|name| name.strip_prefix('~'))
+            .find_map(compile_fault),
+        (_, ["if", .., "~" | "~*" | "!~" | "!~*", pattern]) => {
+            compile_fault(pattern.strip_suffix(')').unwrap_or(pattern))
+        }
+        (_, ["if", .., "~" | "~*" | "!~" | "!~*", pattern, ")"]) => compile_fault(pattern),
+        _ => None,
+    }
+}
+
+/// What PCRE2 says against a regular expression.
+fn compile_fault(pattern: &str) -> Option<String> {
+    let error = RegexBuilder::new().build(pattern).err()?;
+    let said = error.to_string();
+    let said = said.rsplit(": ").next().unwrap_or_default();
+    Some(format!(
+        "{pattern:?} is no regular expression: {said}{}",
+        error
+            .offset()
+            .map(|offset| format!(" at offset {offset}"))
+            .unwrap_or_default()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expression(text: &str) -> Option<String> {
+        words::read(text).unwrap().iter().find_map(expression_fault)
+    }
+
+    #[test]
+    fn regular_expressions_are_compiled_wherever_they_stand() {
+        for text in [
+            r#"location ~* "^/((a|b)?news/?$" { }"#,
+            r"location ~^/x[ { }",
+            r#"server { server_name a.test "~^(a\.test$"; }"#,
+            r#"if ($host ~* "x[") { return 403; }"#,
+            r#"if ( $host !~ "x[" ) { return 403; }"#,
+            r#"rewrite "(" /x break;"#,
+            r#"map $a $b { "~*(" 1; default 0; }"#,
+        ] {
+            let fault = expression(text).unwrap_or_else(|| panic!("{text}"));
+            assert!(fault.contains("is no regular expression"), "{fault}");
+        }
+        for text in [
+            r#"location ~* "^/(a|b){2}/?(?<rest>.*)$" { rewrite "(?i)^/(.*)$" /$1 break; }"#,
+            r#"location "/x[" { } location = "/(" { }"#,
+            r#"if ($host ~ "^a\.test$") { return 403; }"#,
+            r#"if ($a = "(") { return 403; }"#,
+            r#"map $a $b { "(" 1; "~^/x" 2; }"#,
+            "types { text/html ~(; }",
+        ] {
+            assert_eq!(expression(text), None, "{text}");
+        }
+        let said = expression("location ~ /(a { }").unwrap();
+        assert!(said.starts_with(r#""/(a" is no regular"#), "{said}");
+        assert!(
+            said.contains("parenthesis") && said.contains("at offset"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn snippets_are_judged_by_themselves() {
+        let known = Directives::of_programs([
+            b"\0add_header\0proxy_pass\0if\0return\0set\0location\0server\0map\0x\0".as_slice(),
+        ]);
+        let fault = |text, what| snippet_fault(text, what, &known);
+        let location = "configuration-snippet";
+        assert_eq!(fault("add_header X \"a;}\";\nset $x 1;", location), None);
+        assert_eq!(fault("if ($x) { return 403; }", "server-snippet"), None);
+        assert_eq!(
+            fault("location /x { proxy_pass http://a; }", "server-snippet"),
+            None
+        );
+        for (text, what, said) in [
+            ("}\nlocation /x {", location, "line 1: it closes a block"),
+            (
+                "if ($x) {\nreturn 403;",
+                location,
+                "line 1: the block \"if\" is not closed",
+            ),
+            (
+                "add_header X 1",
+                location,
+                "line 1: \"add_header\" has no \";\" behind it",
+            ),
+            (
+                "set $x 1;\nadd_headr X 1;",
+                location,
+                "line 2: unknown directive \"add_headr\"",
+            ),
+            (
+                "server { }",
+                location,
+                "line 1: directive \"server\" may not stand here",
+            ),
+            (
+                "map $a $b { }",
+                "server-snippet",
+                "line 1: directive \"map\" may not stand here",
+            ),
+            (
+                "proxy_pass http://a;",
+                "server-snippet",
+                "\"proxy_pass\" may not stand here",
+            ),
+            ("set $x \"1;", location, "line 1: a quote is not closed"),
+            (
+                "if ($a ~ \"(\") { return 1; }",
+                location,
+                "is no regular expression",
+            ),
+        ] {
+            let fault = fault(text, what).unwrap_or_else(|| panic!("{text}"));
+            assert!(fault.contains(said), "{text}: {fault}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Which directives there are, and where they may stand.
+
+use std::fmt;
+
+use super::words::Block;
+
+/// Directives that stand outside of servers only (NGINX docs, "Context" of each directive).
+const OUTSIDE_SERVERS: &[&str] = &[
+    "daemon",
+    "env",
+    "events",
+    "geo",
+    "http",
+    "limit_conn_zone",
+    "limit_req_zone",
+    "load_module",
+    "log_format",
+    "lua_shared_dict",
+    "map",
+    "master_process",
+    "pid",
+    "proxy_cache_path",
+    "resolver_hash",
+    "server",
+    "split_clients",
+    "stream",
+    "upstream",
+    "user",
+    "worker_connections",
+    "worker_processes",
+    "worker_rlimit_nofile",
+];
+
+/// Directives that stand in servers, and not in their locations.
+const SERVERS_ONLY: &[&str] = &[
+    "listen",
+    "server_name",
+    "server_names_hash_bucket_size",
+    "server_names_hash_max_size",
+    "ssl_certificate",
+    "ssl_certificate_key",
+    "ssl_ciphers",
+    "ssl_client_certificate",
+    "ssl_protocols",
+    "ssl_verify_client",
+];
+
+/// Directives that stand in locations, and not in servers.
+const LOCATIONS_ONLY: &[&str] = &[
+    "alias",
+    "fastcgi_pass",
+    "grpc_pass",
+    "internal",
+    "limit_except",
+    "memcached_pass",
+    "proxy_pass",
+    "scgi_pass",
+    "uwsgi_pass",
+];
+
+/// The directives that an NGINX knows: their names stand in its program and modules.
+#[derive(Clone, Default)]
+pub struct Directives {
+    /// Names, each with a line break behind it. A name may be the end of a longer one: linkers merge them.
+    names: String,
+}
+
+impl Directives {
+    /// The longest name that is looked for.
+    const LONGEST: usize = 64;
+
+    /// Reads names from the files of NGINX's program and its modules.
+    ///
+    /// ```
+    /// use nginx_render::syntax::Directives;
+    ///
+    /// let known = Directives::of_programs([b"\x7fELF\0proxy_pass\0%s:%d\0".as_slice()]);
+    /// assert!(known.has("proxy_pass"));
+    /// assert!(!known.has("proxy_past"));
+    /// ```
+    #[must_use]
+    pub fn of_programs<'a>(programs: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        let mut names = String::new();
+        for program in programs {
+            for text in program.split(|byte| *byte == 0) {
+                let is_name =
+                    |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'_';
+                let from = text.iter().rposition(|byte| !is_name(byte));
+                let name = text.get(from.map_or(0, |at| at + 1)..).unwrap_or_default();
+                if (2..=Self::LONGEST).contains(&name.len()) {
+                    names.push_str(&String::from_utf8_lossy(name));
+                    names.push('\n');
+                }
+            }
+        }
+        Self { names }
+    }
+
+    /// Whether there is a directive of that name. Anything may be one as long as nothing is known: the program may be a
+    /// script that calls NGINX.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.contains(name) || !self.contains("proxy_pass")
+    }
+
+    fn contains(&self, name: &str) -> bool {
+        self.names.contains(&format!("{name}\n"))
+    }
+
+    /// Why a directive may not stand in a block.
+    pub(super) fn fault(&self, name: &str, block: Block) -> Option<String> {
+        let is_misplaced = match block {
+            Block::Map | Block::Free => return None,
+            Block::Server => OUTSIDE_SERVERS.contains(&name) || LOCATIONS_ONLY.contains(&name),
+            Block::Location => OUTSIDE_SERVERS.contains(&name) || SERVERS_ONLY.contains(&name),
+            Block::Main | Block::Http | Block::Other => false,
+        };
+        if is_misplaced {
+            return Some(format!("directive \"{name}\" may not stand here"));
+        }
+        (!self.has(name)).then(|| format!("unknown directive \"{name}\""))
+    }
+}
+
+impl fmt::Debug for Directives {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Directives").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_at_the_end_of_others() {
+        let known =
+            Directives::of_programs([b"\0autoindex\0".as_slice(), b"proxy_pass\0 limit_rate\0A\0"]);
+        for name in ["index", "autoindex", "proxy_pass", "limit_rate"] {
+            assert!(known.has(name), "{name}");
+        }
+        for name in ["auto", "indexes", "limit", "a"] {
+            assert!(!known.has(name), "{name}");
+        }
+        assert!(Directives::default().has("anything"));
+    }
+}
