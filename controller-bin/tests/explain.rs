@@ -155,6 +155,15 @@ fn a_request_is_explained_for_people() {
 }
 
 #[test]
+fn the_readme_shows_what_is_printed() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let manifests = root.join("examples/quickstart/manifests");
+    let (_, text, _) = run(&manifests, &["shop.localhost/cart/7"]);
+    let readme = fs::read_to_string(root.join("README.md")).expect("it is there");
+    assert!(readme.contains(&text), "{text}");
+}
+
+#[test]
 fn the_keys_of_the_configmap_are_explained() {
     let directory = manifests(&[("shop.yaml", SHOP)]);
     let (_, text, _) = run(directory.path(), &["--config", "--configmap=shop/config"]);

@@ -4,6 +4,7 @@ use std::{io, sync::Arc, time::Duration};
 
 use ingress_model::{ObjectKind, Snapshot, manifests::ManifestError};
 use tokio::{runtime::Runtime, time::timeout};
+use tracing::Level;
 
 use crate::{
     args::Args,
@@ -26,7 +27,7 @@ pub enum ExplainError {
     #[error(transparent)]
     Cluster(#[from] ClusterError),
     /// The API server does not answer.
-    #[error("cannot list {lists}: the API server did not answer within {} s (-v=2 shows why)", within.as_secs())]
+    #[error("cannot list {lists}: the API server did not answer within {} s", within.as_secs())]
     Silent {
         /// For what was waited.
         lists: String,
@@ -77,8 +78,16 @@ pub(super) fn find(args: &Args) -> Result<Objects, ExplainError> {
     })
 }
 
-/// Lists what the controller would watch.
+/// Lists what the controller would watch. What goes wrong meanwhile is told on standard error.
 async fn ask(args: &Args) -> Result<Objects, ExplainError> {
+    let warnings = tracing_subscriber::fmt()
+        .with_max_level(Level::WARN)
+        .with_writer(io::stderr)
+        .with_ansi(false)
+        .without_time()
+        .with_target(false);
+    // The error is that flags have asked for more already.
+    let _started = warnings.try_init();
     // It fails when a program around us has chosen already.
     let _chosen = rustls::crypto::ring::default_provider().install_default();
     let client = cluster::client(&args.kubernetes).await?;

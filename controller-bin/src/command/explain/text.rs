@@ -75,7 +75,7 @@ fn request(explanation: &Explanation, defaults: bool) -> Vec<String> {
     row("plain HTTP", http.to_owned(), String::new());
     vec![
         table.lines(false),
-        locations("MATCHES TOO, IF IT WERE NOT THERE", &explanation.others),
+        locations("NEXT IN LINE", &explanation.others),
         locations(
             "ONLY NGINX KNOWS WHETHER THIS MATCHES FIRST",
             &explanation.unknown,
@@ -228,10 +228,10 @@ fn locations(heading: &str, locations: &[LocationSummary]) -> String {
 
 fn settings(settings: &[Setting], defaults: bool) -> String {
     let mut table = Table::new(["SETTING", "VALUE", "FROM", ""]);
-    let mut hidden = 0;
+    let mut is_hidden = false;
     for setting in settings {
         if setting.source == SettingSource::Default && setting.notes.is_empty() && !defaults {
-            hidden += 1;
+            is_hidden = true;
             continue;
         }
         let value = setting.value.clone();
@@ -243,13 +243,9 @@ fn settings(settings: &[Setting], defaults: bool) -> String {
         ]);
     }
     let mut text = table.lines(true);
-    if hidden > 0 {
-        text += if text.is_empty() {
-            "All "
-        } else {
-            "All other "
-        };
-        text += &hidden.to_string();
+    if is_hidden {
+        let which = if text.is_empty() { "All" } else { "All other" };
+        text += which;
         text += " settings have their defaults; --defaults shows them.\n";
     }
     text
