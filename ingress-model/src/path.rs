@@ -14,35 +14,38 @@ use crate::{
 /// Room for what a `$` may become when a path is written into NGINX's configuration.
 const DOLLAR: usize = 16;
 
-/// Reads a path of a rule. An empty one is `/`; Exact is Exact, and every other type is Prefix.
+/// Reads a path of a rule. An empty one is `/`.
 ///
 /// It has to start with `/`, must not hold control characters, and has to fit into one token of NGINX's configuration
-/// when quotes, backslashes and dollar signs are escaped.
-pub(crate) fn read(
-    path: Option<&str>,
-    path_type: &str,
-) -> Result<(String, PathType), &'static str> {
+/// when quotes, backslashes and dollar signs are escaped. Otherwise the answer is what it does wrong.
+pub(crate) fn read(path: Option<&str>) -> Result<String, &'static str> {
     let path = path.filter(|path| !path.is_empty()).unwrap_or("/");
     if !path.starts_with('/') {
-        return Err("it does not start with /");
+        return Err("does not start with /");
     }
     let mut length = path.len();
     for c in path.chars() {
         match c {
             '"' | '\\' => length += 1,
             '$' => length += DOLLAR,
-            c if c.is_control() => return Err("a control character stands in it"),
+            c if c.is_control() => return Err("holds a control character"),
             _ => {}
         }
     }
     if length > MAX_TEXT {
-        return Err("it is longer than NGINX accepts");
+        return Err("is longer than NGINX accepts");
     }
-    let path_type = match path_type {
-        "Exact" => PathType::Exact,
-        _ => PathType::Prefix,
-    };
-    Ok((path.to_owned(), path_type))
+    Ok(path.to_owned())
+}
+
+/// Reads the type of a path: ImplementationSpecific, or none, counts as Prefix. `None` is for types that do not exist,
+/// which an API server refuses (Kubernetes docs, "Path types").
+pub(crate) fn read_type(path_type: &str) -> Option<PathType> {
+    match path_type {
+        "Exact" => Some(PathType::Exact),
+        "Prefix" | "ImplementationSpecific" | "" => Some(PathType::Prefix),
+        _ => None,
+    }
 }
 
 /// A path that an Ingress, or the controller itself, wants a host to have.
@@ -221,34 +224,39 @@ mod tests {
 
     #[test]
     fn paths_are_read_or_refused() {
-        for (path, path_type, want) in [
-            (None, "Prefix", Some(("/", PathType::Prefix))),
-            (Some(""), "Exact", Some(("/", PathType::Exact))),
-            (
-                Some("/a"),
-                "ImplementationSpecific",
-                Some(("/a", PathType::Prefix)),
-            ),
-            (Some("/a"), "", Some(("/a", PathType::Prefix))),
-            (
-                Some("/a\"b\\c$d"),
-                "Exact",
-                Some(("/a\"b\\c$d", PathType::Exact)),
-            ),
-            (Some("/ä ;{}"), "Prefix", Some(("/ä ;{}", PathType::Prefix))),
-            (Some("a"), "Prefix", None),
-            (Some("/a\nb"), "Prefix", None),
-            (Some("/a\0"), "Prefix", None),
-            (Some("/a\u{85}"), "Prefix", None),
+        for (path, want) in [
+            (None, Some("/")),
+            (Some(""), Some("/")),
+            (Some("/a"), Some("/a")),
+            (Some("/a\"b\\c$d"), Some("/a\"b\\c$d")),
+            (Some("/ä ;{}"), Some("/ä ;{}")),
+            (Some("a"), None),
+            (Some("/a\nb"), None),
+            (Some("/a\0"), None),
+            (Some("/a\u{85}"), None),
         ] {
-            let read = read(path, path_type).ok();
-            let read = read.as_ref().map(|(path, kind)| (path.as_str(), *kind));
-            assert_eq!(read, want, "{path:?}");
+            let read = read(path).ok();
+            assert_eq!(read.as_deref(), want, "{path:?}");
         }
-        assert!(read(Some(&format!("/{}", "x".repeat(MAX_TEXT - 1))), "").is_ok());
-        assert!(read(Some(&format!("/{}", "x".repeat(MAX_TEXT))), "").is_err());
-        assert!(read(Some(&format!("/{}", "\"".repeat(MAX_TEXT / 2))), "").is_err());
-        assert!(read(Some(&format!("/{}", "$".repeat(MAX_TEXT / 16))), "").is_err());
+        let long = |c: &str, count: usize| read(Some(&format!("/{}", c.repeat(count))));
+        assert!(long("x", MAX_TEXT - 1).is_ok());
+        assert!(long("x", MAX_TEXT).is_err());
+        assert!(long("\"", MAX_TEXT / 2).is_err());
+        assert!(long("$", MAX_TEXT / 16).is_err());
+    }
+
+    #[test]
+    fn types_of_paths_are_those_of_the_api() {
+        for (path_type, want) in [
+            ("Exact", Some(E)),
+            ("Prefix", Some(P)),
+            ("ImplementationSpecific", Some(P)),
+            ("", Some(P)),
+            ("exact", None),
+            ("Regex", None),
+        ] {
+            assert_eq!(read_type(path_type), want, "{path_type}");
+        }
     }
 
     const E: PathType = PathType::Exact;

@@ -154,19 +154,25 @@ impl<'a> Reader<'a> {
         hosts
     }
 
-    /// A path that NGINX cannot serve, or that has no usable Service, is left out.
+    /// A path that NGINX cannot serve, of a type that does not exist, or without a usable Service is left out.
     fn path(&mut self, written: &'a HTTPIngressPath, field: PathField) -> Option<PathRule> {
-        let (path, path_type) = match path::read(written.path.as_deref(), &written.path_type) {
-            Ok(read) => read,
+        let path = match path::read(written.path.as_deref()) {
+            Ok(path) => path,
             Err(fault) => {
-                let key = format!("{field}.path");
-                self.report(
-                    &key,
-                    Reason::InvalidPath,
-                    format!("{fault}; the path is not served"),
-                );
+                let path = excerpt(written.path.as_deref().unwrap_or_default());
+                let message = format!("{path} {fault}; the path is not served");
+                self.report(&format_args!("{field}.path"), Reason::InvalidPath, message);
                 return None;
             }
+        };
+        let Some(path_type) = path::read_type(&written.path_type) else {
+            let message = format!(
+                "{} is none of Exact, Prefix and ImplementationSpecific; the path {} is not served",
+                excerpt(&written.path_type),
+                excerpt(&path),
+            );
+            self.report(&format_args!("{field}.pathType"), Reason::InvalidPath, message);
+            return None;
         };
         let backend = self.backend(&written.backend, &format_args!("{field}.backend"))?;
         Some(PathRule {
@@ -247,6 +253,15 @@ impl<'a> Reader<'a> {
             base: UpstreamName::new(&self.base),
         });
         next
+    }
+}
+
+/// The beginning of a text, quoted, for a message.
+fn excerpt(text: &str) -> String {
+    const SHOWN: usize = 80;
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{:?}...", text.get(..end).unwrap_or(text)),
+        None => format!("{text:?}"),
     }
 }
 
