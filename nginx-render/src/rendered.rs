@@ -110,7 +110,7 @@ impl Checksum {
     }
 
     /// Takes a text in; its length counts, so that texts cannot run into each other.
-    pub(crate) fn add(&mut self, text: impl AsRef<[u8]>) {
+    pub(crate) fn add(&mut self, text: &(impl AsRef<[u8]> + ?Sized)) {
         let bytes = text.as_ref();
         let length = (bytes.len() as u64).to_le_bytes();
         for byte in bytes.iter().chain(&length) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ingress_model::{Layout, layout::BackendProtocol, value::Literal};
+use ingress_model::{Layout, config::RenderConfig, layout::BackendProtocol, value::Literal};
 
 use crate::{
     capabilities::Module,
@@ -83,36 +83,7 @@ impl<'a> HttpView<'a> {
         notes: &mut Vec<Note>,
     ) -> Result<Self, Unprintable> {
         let (config, environment) = (context.config, context.environment);
-        let tables = [
-            (
-                "skip-access-log-urls",
-                "$request_uri",
-                "$loggable",
-                [1, 0],
-                &config.skip_access_log_urls,
-            ),
-            (
-                "block-user-agents",
-                "$http_user_agent",
-                "$block_ua",
-                [0, 1],
-                &config.block_user_agents,
-            ),
-            (
-                "block-referers",
-                "$http_referer",
-                "$block_ref",
-                [0, 1],
-                &config.block_referers,
-            ),
-        ];
-        let tables = tables
-            .into_iter()
-            .filter(|(.., texts)| !texts.is_empty())
-            .map(|(key, from, to, values, texts)| {
-                TableView::new(key, from, to, values, texts, sources)
-            })
-            .collect::<Result<Vec<_>, _>>()?;
+        let tables = tables(config, sources)?;
         let keys = tables.iter().flat_map(|table| &table.keys);
         let longest_key = keys.map(|key| key.0.len()).max().unwrap_or(0);
         let hashes = Hashes::new(layout, shared, longest_key);
@@ -121,23 +92,7 @@ impl<'a> HttpView<'a> {
             locations.any(|location| wanted.contains(&protocol(location)))
         };
         let grpc = uses(&[BackendProtocol::Grpc, BackendProtocol::Grpcs]);
-        let mut headers = headers::all(config, BackendProtocol::Http, headers::Own::default())?;
-        if grpc {
-            for (name, _) in &config.proxy_set_headers {
-                if name.as_str().len() > headers::LONGEST_OF_GRPC {
-                    let text = format!(
-                        "the header {} is not sent to gRPC endpoints: NGINX has no room for its name",
-                        name.as_str()
-                    );
-                    notes.push(note("proxy-set-headers", text));
-                }
-            }
-            headers.extend(headers::all(
-                config,
-                BackendProtocol::Grpc,
-                headers::Own::default(),
-            )?);
-        }
+        let headers = request_headers(config, grpc, notes)?;
         let is_used = |directive: &&Directive| grpc || !directive.0.name.starts_with("grpc_");
         Ok(Self {
             lua_path: plain(&format!("{}/?.lua;;", environment.lua_dir))?,
@@ -202,6 +157,64 @@ impl<'a> HttpView<'a> {
             has_status: context.capabilities.has(Module::StubStatus),
         })
     }
+}
+
+/// Tables of requests: which are logged, which are refused.
+fn tables(config: &RenderConfig, sources: &mut Sources) -> Result<Vec<TableView>, Unprintable> {
+    let tables = [
+        (
+            "skip-access-log-urls",
+            "$request_uri",
+            "$loggable",
+            [1, 0],
+            &config.skip_access_log_urls,
+        ),
+        (
+            "block-user-agents",
+            "$http_user_agent",
+            "$block_ua",
+            [0, 1],
+            &config.block_user_agents,
+        ),
+        (
+            "block-referers",
+            "$http_referer",
+            "$block_ref",
+            [0, 1],
+            &config.block_referers,
+        ),
+    ];
+    tables
+        .into_iter()
+        .filter(|(.., texts)| !texts.is_empty())
+        .map(|(key, from, to, values, texts)| TableView::new(key, from, to, values, texts, sources))
+        .collect()
+}
+
+/// Headers for endpoints, for each module that speaks to some.
+fn request_headers(
+    config: &RenderConfig,
+    grpc: bool,
+    notes: &mut Vec<Note>,
+) -> Result<Vec<Directive>, Unprintable> {
+    let mut headers = headers::all(config, BackendProtocol::Http, headers::Own::default())?;
+    if grpc {
+        for (name, _) in &config.proxy_set_headers {
+            if name.as_str().len() > headers::LONGEST_OF_GRPC {
+                let text = format!(
+                    "the header {} is not sent to gRPC endpoints: NGINX has no room for its name",
+                    name.as_str()
+                );
+                notes.push(note("proxy-set-headers", text));
+            }
+        }
+        headers.extend(headers::all(
+            config,
+            BackendProtocol::Grpc,
+            headers::Own::default(),
+        )?);
+    }
+    Ok(headers)
 }
 
 /// What keeps ModSecurity and tracing off a server that only the controller asks.

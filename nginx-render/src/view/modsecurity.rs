@@ -169,12 +169,11 @@ pub(crate) fn directives(
         let text = format!("{}\n", rules.as_str());
         extras.add_file(path, FileContent::public(text), source);
     } else if !above {
-        match &machine.recommended {
-            Some(path) => directives.push(directive("modsecurity_rules_file", [plain(path)?])),
-            None => {
-                let text = "ModSecurity has no rules: this machine has no modsecurity.conf";
-                extras.note(source, "enable-modsecurity", text);
-            }
+        if let Some(path) = &machine.recommended {
+            directives.push(directive("modsecurity_rules_file", [plain(path)?]));
+        } else {
+            let text = "ModSecurity has no rules: this machine has no modsecurity.conf";
+            extras.note(source, "enable-modsecurity", text);
         }
     }
     let has_core = above && context.config.enable_owasp_modsecurity_crs;

@@ -176,7 +176,7 @@ fn nginx_takes(data: &BTreeMap<&str, &str>) {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}\n{data:#?}",);
+    assert!(output.status.success(), "{said}\n{data:#?}");
 }
 
 fn free_ports() -> Ports {

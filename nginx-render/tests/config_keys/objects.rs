@@ -9,10 +9,11 @@ pub(crate) static OBJECTS: LazyLock<String> = LazyLock::new(objects);
 
 fn objects() -> String {
     let ingress = |host: &str, annotations: &[(&str, &str)], more: &str| {
-        let annotations: String = annotations
+        let annotations: Vec<_> = annotations
             .iter()
-            .map(|(name, value)| format!("nginx.ingress.kubernetes.io/{name}: '{value}', "))
+            .map(|(name, value)| format!("nginx.ingress.kubernetes.io/{name}: '{value}'"))
             .collect();
+        let annotations = annotations.join(", ");
         format!(
             "
 apiVersion: networking.k8s.io/v1
