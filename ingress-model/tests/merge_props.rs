@@ -1,4 +1,4 @@
-//! Laws that hold for any objects.
+//! Laws about one more Ingress, and about any text in any field. Further laws are in `laws`.
 
 #![expect(
     clippy::unwrap_used,
@@ -9,14 +9,14 @@
 mod support;
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashSet},
+    collections::{BTreeMap, BTreeSet},
     sync::LazyLock,
 };
 
 use ingress_model::{
-    ConflictPolicy, Host, Layout, Location, Merger, ObjectName, Options, Outcome, Snapshot,
+    ConflictPolicy, Host, Layout, Location, ObjectName, Options, Outcome, Snapshot,
     layout::{Modifier, PathType},
-    merge, plan,
+    merge,
 };
 use jiff::Timestamp;
 use proptest::{
@@ -206,26 +206,6 @@ fn objects() -> impl Strategy<Value = Vec<Value>> {
         .prop_map(|(ingresses, others)| ingresses.into_iter().chain(others).collect())
 }
 
-/// Objects under distinct names, which do not replace one another.
-fn distinct(objects: Vec<Value>) -> Vec<Value> {
-    let mut seen = HashSet::new();
-    let identity = |object: &Value| {
-        let name = object.get("metadata").unwrap_or(object);
-        [&object["kind"], &name["namespace"], &name["name"]].map(ToString::to_string)
-    };
-    objects
-        .into_iter()
-        .filter(|object| seen.insert(identity(object)))
-        .collect()
-}
-
-/// Everything of an outcome as text.
-fn text(outcome: &Outcome) -> String {
-    let layout = serde_json::to_string(&outcome.model.layout).unwrap();
-    let provenance = serde_json::to_string(&outcome.provenance).unwrap();
-    format!("{layout}\n{provenance}\n{outcome:?}")
-}
-
 /// Who holds a path of a host, by the path as the Ingress writes it.
 type Owners = BTreeMap<(Host, String, PathType), ObjectName>;
 
@@ -380,25 +360,6 @@ fn check_locations(layout: &Layout) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Names the parts that differ, since a whole outcome is long.
-fn check_same(one: &Outcome, other: &Outcome) -> Result<(), TestCaseError> {
-    let (a, b) = (&one.model, &other.model);
-    for (host, server) in &a.layout.servers {
-        prop_assert!(
-            b.layout.servers.get(host) == Some(server),
-            "server {}",
-            host
-        );
-    }
-    prop_assert_eq!(&a.live, &b.live);
-    prop_assert_eq!(plan(Some(&a.layout), &b.layout), Vec::new());
-    prop_assert_eq!(&one.diagnostics, &other.diagnostics);
-    prop_assert_eq!(&one.provenance, &other.provenance);
-    prop_assert_eq!(&one.dependencies, &other.dependencies);
-    prop_assert!(one == other, "the rest differs");
-    Ok(())
-}
-
 /// Every name that the layout refers to is known to the other half.
 fn check_references(outcome: &Outcome) -> Result<(), TestCaseError> {
     let (layout, live) = (&outcome.model.layout, &outcome.model.live);
@@ -434,29 +395,6 @@ fn check_references(outcome: &Outcome) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #[test]
-    fn the_order_of_objects_does_not_matter(
-        (objects, shuffled) in objects()
-            .prop_map(distinct)
-            .prop_flat_map(|objects| (Just(objects.clone()), Just(objects).prop_shuffle())),
-    ) {
-        for policy in POLICIES {
-            let one = of(&with_secrets(&objects), policy);
-            let other = of(&with_secrets(&shuffled), policy);
-            check_same(&one, &other)?;
-            prop_assert!(text(&one) == text(&other), "equal, but shown otherwise");
-        }
-    }
-
-    #[test]
-    fn no_two_locations_of_a_server_are_one(objects in objects()) {
-        for policy in POLICIES {
-            let outcome = of(&with_secrets(&objects), policy);
-            check_locations(&outcome.model.layout)?;
-            check_references(&outcome)?;
-        }
-    }
-
     #[test]
     fn any_object_gives_an_outcome(
         ingresses in vec(wild_ingress(), 0..4),
@@ -503,65 +441,4 @@ proptest! {
             prop_assert_eq!(after.get(&key), Some(&owner), "{:?}", key);
         }
     }
-
-    #[test]
-    fn a_delta_leads_from_one_live_half_to_the_other(one in objects(), two in objects()) {
-        let old = of(&with_secrets(&one), ConflictPolicy::LastDefinitionWins).model.live;
-        let new = of(&with_secrets(&two), ConflictPolicy::LastDefinitionWins).model.live;
-        let delta = old.diff(&new);
-        prop_assert_eq!(delta.is_empty(), old == new);
-        let mut applied = old.clone();
-        applied.apply(&delta);
-        prop_assert_eq!(&applied, &new);
-        let (set, removed) = delta.split();
-        let mut applied = old;
-        applied.apply(&set);
-        applied.apply(&removed);
-        prop_assert_eq!(applied, new);
-    }
-
-    #[test]
-    fn there_are_reasons_to_reload_if_and_only_if_layouts_differ(one in objects(), two in objects()) {
-        let old = of(&with_secrets(&one), ConflictPolicy::LastDefinitionWins).model.layout;
-        for policy in POLICIES {
-            let new = of(&with_secrets(&two), policy).model.layout;
-            prop_assert_eq!(plan(Some(&old), &new).is_empty(), old == new);
-            prop_assert!(plan(Some(&new), &new.clone()).is_empty());
-        }
-    }
-
-    #[test]
-    fn remembering_changes_nothing(
-        start in objects(),
-        steps in vec((vec(ingress(), 0..3), vec(other(), 0..3), any::<prop::sample::Index>()), 1..5),
-    ) {
-        for policy in POLICIES {
-            let mut merger = Merger::default();
-            let mut snapshot = with_secrets(&start);
-            for (ingresses, others, index) in steps.clone() {
-                for object in ingresses.into_iter().chain(others) {
-                    support::add(&mut snapshot, object);
-                }
-                remove_one(&mut snapshot, index);
-                let remembered = merger.merge(&snapshot, &options(policy), now());
-                let fresh = of(&snapshot, policy);
-                check_same(&remembered, &fresh)?;
-                snapshot.last_good = fresh.last_good;
-            }
-        }
-    }
-}
-
-/// Takes away one object of each kind, if there is one.
-fn remove_one(snapshot: &mut Snapshot, index: prop::sample::Index) {
-    macro_rules! remove {
-        ($($field:ident),*) => {$(
-            let names: Vec<_> = snapshot.$field.iter().map(|(name, _)| name.clone()).collect();
-            // Secrets are few, so that most steps keep them all.
-            if index.index(4) == 0 && !names.is_empty() {
-                snapshot.$field.remove(&names[index.index(names.len())]);
-            }
-        )*};
-    }
-    remove!(ingresses, services, endpoint_slices, secrets, config_maps);
 }

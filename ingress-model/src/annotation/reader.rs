@@ -37,6 +37,8 @@ pub(super) struct Reader<'a> {
     validation: bool,
     /// By name, without prefix.
     present: BTreeMap<&'a str, Entry<'a>>,
+    /// Whether any of them has a former name.
+    has_former: bool,
     diagnostics: &'a mut Vec<Diagnostic>,
     denied: Option<String>,
     refused: bool,
@@ -80,6 +82,7 @@ impl<'a> Reader<'a> {
             ingress: ObjectRef::new(ObjectKind::Ingress, name),
             validation: options.annotation_validation,
             present: BTreeMap::new(),
+            has_former: false,
             diagnostics,
             denied: None,
             refused: false,
@@ -155,6 +158,7 @@ impl<'a> Reader<'a> {
         if info.status == Status::NotYet {
             self.unsupported(info, key);
         }
+        self.has_former |= info.name != name;
         self.present.insert(name, entry);
     }
 
@@ -233,6 +237,9 @@ impl<'a> Reader<'a> {
 
     /// The annotation as written, or a former name's; an empty one counts if there is nothing better.
     pub(super) fn entry(&self, name: &str) -> Option<Entry<'a>> {
+        if !self.has_former {
+            return self.present.get(name).copied();
+        }
         let info = registry::find(name)?;
         let names = || std::iter::once(&info.name).chain(info.aliases);
         let entries = || names().filter_map(|name| self.present.get(name).copied());
