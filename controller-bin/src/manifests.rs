@@ -4,15 +4,20 @@
 //! out. How a file is read and what all files say together is in [`ingress_model::manifests`]. A file that cannot be read
 //! as a whole is reported with line and column, and what it held before stays in force.
 //!
-//! Writers should rename finished files into the directory: that is seen at once and never half-done. A file that is
-//! written in place is read when its writer closes it.
+//! Writers should rename finished files into the directory: what a file said before and what it says now change places
+//! at once, for all of its objects and for all files that come together. A file that is written in place is read when
+//! its writer closes it, and until then what it said before holds; one that a writer leaves open is read as it is ten
+//! seconds after the last write. Whatever was not noticed is found within ten seconds by looking through the directory.
+//!
+//! The directory itself may go away and come back. While it is gone, what its files said last holds.
 
 mod directory;
 mod object;
+mod pending;
 
 use std::{
-    collections::BTreeMap,
-    io,
+    fs, io,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -22,29 +27,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ingress_model::manifests::{Together, is_manifest};
-use notify::{
-    EventKind, RecommendedWatcher, RecursiveMode, Watcher,
-    event::{AccessKind, AccessMode, ModifyKind},
-};
-use tracing::warn;
+use ingress_model::manifests::Together;
+use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher, event::ModifyKind};
+use tracing::{info, warn};
 
-use self::directory::Directory;
-use crate::store::Store;
+use self::{directory::Directory, pending::Pending};
+use crate::{chain::chain, store::Store};
 
 pub use ingress_model::manifests::{AssumedClass, ManifestError};
 
 /// The name under which the store waits for the directory.
 pub const LIST: &str = "manifests";
 
-/// How long a finished change waits for others that came with it.
-const TOGETHER: Duration = Duration::from_millis(2);
-
-/// How long a change that may be half-done waits for its end.
-const UNFINISHED: Duration = Duration::from_millis(100);
-
-/// How often the directory is looked through in case a change was not noticed.
-const LOOK_THROUGH: Duration = Duration::from_secs(10);
+/// How soon a directory that is gone, or cannot be watched, is looked at again.
+const RETRY: Duration = Duration::from_millis(500);
 
 /// Why a directory of manifests cannot be served from.
 #[derive(Debug, thiserror::Error)]
@@ -84,7 +80,7 @@ pub struct Found {
 pub fn read(directory: &Path, assumed_class: AssumedClass) -> Result<Found, ManifestsError> {
     let mut directory_now = Directory::new(directory, assumed_class);
     directory_now
-        .look_through()
+        .look_through(|_| false)
         .map_err(|source| ManifestsError::Read {
             directory: directory.to_owned(),
             source,
@@ -99,7 +95,6 @@ pub fn read(directory: &Path, assumed_class: AssumedClass) -> Result<Found, Mani
 #[derive(Debug)]
 pub struct Manifests {
     messages: Sender<Message>,
-    _watcher: RecommendedWatcher,
 }
 
 enum Message {
@@ -118,31 +113,39 @@ impl Manifests {
         assumed_class: AssumedClass,
         store: Arc<Store>,
     ) -> Result<Self, ManifestsError> {
+        let read = |source| ManifestsError::Read {
+            directory: directory.to_owned(),
+            source,
+        };
         // Events name absolute paths, whatever the path that is watched.
-        let directory = &std::path::absolute(directory).map_err(|source| ManifestsError::Read {
-            directory: directory.to_owned(),
-            source,
-        })?;
+        let root = std::path::absolute(directory).map_err(read)?;
+        // "No such directory" is best said by reading it; watching comes first so that no change falls between.
+        fs::read_dir(&root).map_err(read)?;
         let (messages, received) = channel();
-        // Watched first, so that no change falls between; read first, since "no such directory" is best said by that.
-        let watcher = watch(directory, messages.clone());
-        let mut directory_now = Directory::new(directory, assumed_class);
-        directory_now
-            .scan(&store)
-            .map_err(|source| ManifestsError::Read {
-                directory: directory.to_owned(),
-                source,
-            })?;
-        let watcher = watcher.map_err(|source| ManifestsError::Watch {
-            directory: directory.to_owned(),
-            source,
-        })?;
+        let mut watch = Watch::new(&root, messages.clone())?;
+        watch.renew()?;
+        let mut files = Directory::new(&root, assumed_class);
+        files.look_through(|_| false).map_err(read)?;
+        files.tell(&store);
+        let (count, objects) = files.summary();
+        if count == 0 {
+            warn!(
+                directory = %root.display(),
+                "there are no manifests: no file ends in .yaml, .yml or .json"
+            );
+        } else {
+            info!(directory = %root.display(), files = count, objects, "read the manifests");
+        }
         store.listed(LIST);
-        thread::spawn(move || follow(directory_now, &received, &store));
-        Ok(Self {
-            messages,
-            _watcher: watcher,
-        })
+        let follower = Follower {
+            files,
+            watch,
+            pending: Pending::new(Instant::now()),
+            store,
+            trouble: None,
+        };
+        thread::spawn(move || follower.run(&received));
+        Ok(Self { messages })
     }
 }
 
@@ -153,98 +156,151 @@ impl Drop for Manifests {
     }
 }
 
-fn watch(directory: &Path, messages: Sender<Message>) -> notify::Result<RecommendedWatcher> {
-    let mut watcher = notify::recommended_watcher(move |event| {
-        // It fails only when nobody watches any more.
-        let _ended = messages.send(Message::Event(event));
-    })?;
-    watcher.watch(directory, RecursiveMode::Recursive)?;
-    Ok(watcher)
+/// Notices changes of the directory that has the name at present.
+#[derive(Debug)]
+struct Watch {
+    root: PathBuf,
+    watcher: RecommendedWatcher,
+    /// Device and inode of the directory that is watched.
+    watched: Option<(u64, u64)>,
 }
 
-/// Carries changes of the directory into the store until it is told to stop.
-fn follow(mut directory: Directory, messages: &Receiver<Message>, store: &Store) {
-    let mut pending = Pending::new(Instant::now());
-    loop {
-        let wait = pending.due().saturating_duration_since(Instant::now());
-        match messages.recv_timeout(wait) {
-            Ok(Message::Event(Ok(event))) => pending.note(&event, Instant::now()),
-            Ok(Message::Event(Err(error))) => {
-                warn!(%error, "cannot follow every change of the manifests; looking through all of them");
-                pending.look_through_at(Instant::now());
-            }
-            Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => return,
-            Err(RecvTimeoutError::Timeout) => pending.handle(&mut directory, store),
+impl Watch {
+    fn new(root: &Path, messages: Sender<Message>) -> Result<Self, ManifestsError> {
+        let watcher = notify::recommended_watcher(move |event| {
+            // It fails only when nobody watches any more.
+            let _ended = messages.send(Message::Event(event));
+        });
+        Ok(Self {
+            root: root.to_owned(),
+            watcher: watcher.map_err(|source| unwatchable(root, source))?,
+            watched: None,
+        })
+    }
+
+    /// Begins to watch the directory, unless it is watched already.
+    fn renew(&mut self) -> Result<(), ManifestsError> {
+        let metadata = fs::metadata(&self.root).map_err(|source| ManifestsError::Read {
+            directory: self.root.clone(),
+            source,
+        })?;
+        let now = Some((metadata.dev(), metadata.ino()));
+        if self.watched != now {
+            // It fails when the system has ended the watch along with the directory.
+            let _ended = self.watcher.unwatch(&self.root);
+            self.watcher
+                .watch(&self.root, RecursiveMode::Recursive)
+                .map_err(|source| unwatchable(&self.root, source))?;
+            self.watched = now;
         }
+        Ok(())
+    }
+
+    /// Takes notice of the directory itself going away. Another one may get its inode.
+    fn is_lost(&mut self, event: &notify::Event) -> bool {
+        let goes = matches!(
+            event.kind,
+            EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_))
+        );
+        let is_lost = goes && event.paths.contains(&self.root);
+        if is_lost {
+            self.watched = None;
+        }
+        is_lost
     }
 }
 
-/// Changes that were noticed and are not read yet.
-struct Pending {
-    /// When to read which file.
-    files: BTreeMap<PathBuf, Instant>,
-    /// When to look through the whole directory.
-    look_through: Instant,
+fn unwatchable(directory: &Path, source: notify::Error) -> ManifestsError {
+    ManifestsError::Watch {
+        directory: directory.to_owned(),
+        source,
+    }
 }
 
-impl Pending {
-    fn new(now: Instant) -> Self {
-        Self {
-            files: BTreeMap::new(),
-            look_through: now + LOOK_THROUGH,
-        }
-    }
+/// Carries changes of the directory into the store.
+#[derive(Debug)]
+struct Follower {
+    files: Directory,
+    watch: Watch,
+    pending: Pending,
+    store: Arc<Store>,
+    /// Why the directory cannot be followed at present.
+    trouble: Option<String>,
+}
 
-    /// When there is something to do next.
-    fn due(&self) -> Instant {
-        let files = self.files.values().min();
-        files.map_or(self.look_through, |due| self.look_through.min(*due))
-    }
-
-    fn look_through_at(&mut self, when: Instant) {
-        self.look_through = self.look_through.min(when);
-    }
-
-    fn note(&mut self, event: &notify::Event, now: Instant) {
-        let due = match event.kind {
-            EventKind::Access(AccessKind::Close(AccessMode::Write))
-            | EventKind::Modify(ModifyKind::Name(_))
-            | EventKind::Remove(_) => now + TOGETHER,
-            EventKind::Access(_) => return,
-            EventKind::Any | EventKind::Create(_) | EventKind::Modify(_) | EventKind::Other => {
-                now + UNFINISHED
-            }
-        };
-        if event.need_rescan() {
-            self.look_through_at(due);
-        }
-        for path in &event.paths {
-            if is_manifest(path) {
-                self.files.insert(path.clone(), due);
-            } else {
-                // A directory, or the link that the kubelet swaps to replace all files at once.
-                self.look_through_at(due);
+impl Follower {
+    /// Goes on until it is told to stop.
+    fn run(mut self, messages: &Receiver<Message>) {
+        loop {
+            let wait = self
+                .pending
+                .next()
+                .saturating_duration_since(Instant::now());
+            match messages.recv_timeout(wait) {
+                Ok(Message::Event(event)) => self.note(event),
+                Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => self.update(),
             }
         }
     }
 
-    fn handle(&mut self, directory: &mut Directory, store: &Store) {
+    fn note(&mut self, event: notify::Result<notify::Event>) {
         let now = Instant::now();
-        if self.look_through <= now {
-            *self = Self::new(now);
-            if let Err(error) = directory.scan(store) {
-                warn!(%error, "cannot look through the manifests; what they said holds");
+        match event {
+            Ok(event) if self.watch.is_lost(&event) => self.pending.look_through_at(now),
+            Ok(event) => self.pending.note(&event, now),
+            Err(error) => {
+                warn!(
+                    directory = %self.watch.root.display(),
+                    %error,
+                    "cannot follow every change of the manifests; looking through all of them",
+                );
+                self.pending.look_through_at(now);
             }
-            return;
         }
-        let due: Vec<_> = self
-            .files
-            .extract_if(.., |_, due| *due <= now)
-            .map(|(path, _)| path)
-            .collect();
-        if !due.is_empty() {
-            directory.update(&due, store);
+    }
+
+    /// Reads what is due, and tells the store of all of it at once.
+    fn update(&mut self) {
+        let now = Instant::now();
+        let due = self.pending.take_files(now);
+        self.files.read_again(&due);
+        if self.pending.take_look_through(now) {
+            self.look_through();
         }
+        self.files.tell(&self.store);
+    }
+
+    fn look_through(&mut self) {
+        let Self {
+            files,
+            watch,
+            pending,
+            ..
+        } = self;
+        let looked = watch.renew().and_then(|()| {
+            files
+                .look_through(|file| pending.is_open(file))
+                .map_err(|source| ManifestsError::Read {
+                    directory: watch.root.clone(),
+                    source,
+                })
+        });
+        let trouble = looked.err().map(|error| chain(&error));
+        match &trouble {
+            Some(error) if self.trouble != trouble => {
+                warn!(error, "cannot follow the manifests; what they said holds");
+            }
+            None if self.trouble.is_some() => {
+                let directory = self.watch.root.display();
+                info!(%directory, "following the manifests again");
+            }
+            Some(_) | None => {}
+        }
+        if trouble.is_some() {
+            self.pending.look_through_at(Instant::now() + RETRY);
+        }
+        self.trouble = trouble;
     }
 }
 

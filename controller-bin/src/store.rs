@@ -1,8 +1,9 @@
 //! The objects as they are now, whoever brings them.
 //!
-//! A source [`Store::apply`]s, [`Store::delete`]s and [`Store::reset`]s objects; each of these tells whether anything
-//! changed that the rules can see. Nothing is to be synced before every list that was announced has come once, since a
-//! configuration made from half of the cluster would take the other half out of service.
+//! A source [`Store::apply`]s, [`Store::delete`]s and [`Store::reset`]s objects, or makes several of these changes at once
+//! ([`Store::batch`]); each of these tells whether anything changed that the rules can see. Nothing is to be synced before
+//! every list that was announced has come once, since a configuration made from half of the cluster would take the other
+//! half out of service.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -50,6 +51,13 @@ pub struct Store {
     state: Mutex<State>,
     ready: watch::Sender<bool>,
     changed: watch::Sender<()>,
+}
+
+/// Changes that nobody sees before all of them are made.
+#[derive(Debug)]
+pub struct Batch<'a> {
+    state: MutexGuard<'a, State>,
+    changes: Vec<Change>,
 }
 
 #[derive(Debug, Default)]
@@ -130,35 +138,44 @@ impl Store {
 
     /// Adds or replaces an object.
     pub fn apply<K: Stored>(&self, object: K) -> Option<Change> {
-        let change = self.lock().apply(object)?;
-        self.changed.send_replace(());
-        Some(change)
+        self.batch(|batch| batch.apply(object)).pop()
     }
 
     /// Takes an object away.
     pub fn delete<K: Stored>(&self, name: &ObjectName) -> Option<Change> {
-        let change = self.lock().delete::<K>(name)?;
-        self.changed.send_replace(());
-        Some(change)
+        self.batch(|batch| batch.delete::<K>(name)).pop()
     }
 
     /// Replaces all objects of a scope.
     pub fn reset<K: Stored>(&self, scope: &Scope, objects: Vec<K>) -> Vec<Change> {
-        let changes = {
-            let mut state = self.lock();
+        self.batch(|batch| {
             let listed: BTreeSet<_> = objects.iter().filter_map(Stored::object_name).collect();
-            let gone: Vec<_> = K::of(&state.snapshot)
+            let gone: Vec<_> = K::of(&batch.state.snapshot)
                 .iter()
                 .map(|(name, _)| name.clone())
                 .filter(|name| scope.covers(name) && !listed.contains(name))
                 .collect();
-            let mut changes: Vec<_> = gone
-                .iter()
-                .filter_map(|name| state.delete::<K>(name))
-                .collect();
-            changes.extend(objects.into_iter().filter_map(|object| state.apply(object)));
-            changes
+            for name in &gone {
+                batch.delete::<K>(name);
+            }
+            for object in objects {
+                batch.apply(object);
+            }
+        })
+    }
+
+    /// Makes several changes as one: no snapshot has some of them only, and they are told once. Answers those that the
+    /// rules can see.
+    ///
+    /// The store is locked meanwhile; `edit` must not use it but by the batch.
+    pub fn batch(&self, edit: impl FnOnce(&mut Batch<'_>)) -> Vec<Change> {
+        let mut batch = Batch {
+            state: self.lock(),
+            changes: Vec::new(),
         };
+        edit(&mut batch);
+        let Batch { state, changes } = batch;
+        drop(state);
         if !changes.is_empty() {
             self.changed.send_replace(());
         }
@@ -243,6 +260,20 @@ impl Store {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Batch<'_> {
+    /// Adds or replaces an object.
+    pub fn apply<K: Stored>(&mut self, object: K) {
+        let change = self.state.apply(object);
+        self.changes.extend(change);
+    }
+
+    /// Takes an object away.
+    pub fn delete<K: Stored>(&mut self, name: &ObjectName) {
+        let change = self.state.delete::<K>(name);
+        self.changes.extend(change);
     }
 }
 
@@ -472,6 +503,26 @@ mod tests {
             .map(|(name, _)| name.to_string())
             .collect();
         assert_eq!(left, ["a/y", "b/z"]);
+    }
+
+    #[test]
+    fn a_batch_is_seen_whole_and_told_once() {
+        let store = store();
+        store.apply(ingress("a.test", &json!({})));
+        let mut changed = store.subscribe();
+        let changes = store.batch(|batch| {
+            batch.delete::<Ingress>(&ObjectName::new("shop", "cart"));
+            assert!(!changed.has_changed().unwrap());
+            batch.apply(ingress("b.test", &json!({"metadata": {"name": "till"}})));
+        });
+        assert!(changed.has_changed().unwrap());
+        let told: Vec<_> = changes.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told,
+            ["Ingress shop/cart deleted", "Ingress shop/till added"]
+        );
+        changed.mark_unchanged();
+        assert!(store.batch(|_| {}).is_empty() && !changed.has_changed().unwrap());
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! Nothing here reads files: who does hands over their names and texts.
 
 mod complete;
+mod ignored;
 mod object;
 mod parse;
 mod together;
@@ -13,6 +14,7 @@ mod together;
 use std::path::Path;
 
 pub use self::{
+    ignored::Ignored,
     object::Object,
     parse::{Content, ManifestError, parse},
     together::{AssumedClass, Placed, Repeated, Together, together},

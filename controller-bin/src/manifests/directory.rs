@@ -10,10 +10,10 @@ use std::{
 };
 
 use ingress_model::{
-    ObjectRef,
+    ObjectKind, ObjectRef,
     manifests::{
-        AssumedClass, Content, ManifestError, Object, Placed, Together, is_hidden, is_manifest,
-        parse, together,
+        AssumedClass, Content, Ignored, ManifestError, Object, Placed, Together, is_hidden,
+        is_manifest, parse, together,
     },
 };
 use tracing::{debug, error, info, warn};
@@ -32,6 +32,8 @@ pub(super) struct Directory {
     told: BTreeMap<ObjectRef, Placed>,
     /// Objects that several files define, and that this was said of.
     repeated: BTreeSet<ObjectRef>,
+    /// Directories that cannot be read, below the root, and why.
+    unreadable: BTreeMap<PathBuf, String>,
 }
 
 #[derive(Debug, Default)]
@@ -59,14 +61,8 @@ impl Directory {
             files: BTreeMap::new(),
             told: BTreeMap::new(),
             repeated: BTreeSet::new(),
+            unreadable: BTreeMap::new(),
         }
-    }
-
-    /// Looks through all files, and tells the store what changed.
-    pub(super) fn scan(&mut self, store: &Store) -> io::Result<()> {
-        self.look_through()?;
-        self.tell(store);
-        Ok(())
     }
 
     /// What all files say together.
@@ -82,19 +78,44 @@ impl Directory {
         files.filter_map(|file| file.error.clone()).collect()
     }
 
-    /// Looks through all files.
-    pub(super) fn look_through(&mut self) -> io::Result<()> {
-        let mut found = BTreeSet::new();
-        list(&self.root, Path::new(""), &mut found)?;
-        self.files.retain(|path, _| found.contains(path));
+    /// How many files there are, and how many objects of which kinds they hold.
+    pub(super) fn summary(&self) -> (usize, String) {
+        let mut kinds: BTreeMap<ObjectKind, usize> = BTreeMap::new();
+        for object in self.files.values().flat_map(|file| &file.objects) {
+            *kinds.entry(object.kind()).or_default() += 1;
+        }
+        let kinds = kinds.iter().map(|(kind, count)| format!("{kind} {count}"));
+        (self.files.len(), kinds.collect::<Vec<_>>().join(", "))
+    }
+
+    /// Looks through all files but those that are being written. What is in a directory that cannot be read stays.
+    pub(super) fn look_through(&mut self, is_open: impl Fn(&Path) -> bool) -> io::Result<()> {
+        let mut listing = Listing::default();
+        listing.add(&self.root, Path::new(""))?;
+        let Listing { found, unreadable } = listing;
+        for (directory, error) in &unreadable {
+            if self.unreadable.get(directory) != Some(error) {
+                let directory = self.root.join(directory);
+                warn!(directory = %directory.display(), error, "cannot read a directory of manifests; what its files said holds");
+            }
+        }
+        self.files.retain(|path, _| {
+            found.contains(path)
+                || unreadable
+                    .keys()
+                    .any(|directory| path.starts_with(directory))
+        });
+        self.unreadable = unreadable;
         for path in found {
-            self.read(path, false);
+            if !is_open(&self.root.join(&path)) {
+                self.read(path, false);
+            }
         }
         Ok(())
     }
 
-    /// Reads these files anew, and tells the store what changed.
-    pub(super) fn update(&mut self, paths: &[PathBuf], store: &Store) {
+    /// Reads these files anew.
+    pub(super) fn read_again(&mut self, paths: &[PathBuf]) {
         for path in paths {
             let Ok(below) = path.strip_prefix(&self.root) else {
                 continue;
@@ -104,7 +125,6 @@ impl Directory {
                 self.read(below.to_owned(), true);
             }
         }
-        self.tell(store);
     }
 
     /// Reads a file, unless its stamp says that it is the same. A file that is gone is forgotten.
@@ -142,10 +162,15 @@ impl Directory {
     }
 
     fn accept(&mut self, path: PathBuf, stamp: Stamp, content: Content) {
-        for (api_version, kind) in content.ignored {
-            debug!(file = %path.display(), api_version, kind, "objects of this kind are not read");
+        for ignored in &content.ignored {
+            report(&path, ignored);
         }
+        let full = self.root.join(&path);
         let file = self.files.entry(path).or_default();
+        if file.error.take().is_some() {
+            let objects = content.objects.len();
+            info!(file = %full.display(), objects, "a manifest can be read again");
+        }
         // An object that is the same keeps its place, and with it what the store has of it.
         let mut known: BTreeMap<_, _> = file
             .objects
@@ -161,7 +186,6 @@ impl Directory {
             })
             .collect();
         file.stamp = Some(stamp);
-        file.error = None;
     }
 
     fn refuse(&mut self, path: PathBuf, stamp: Option<Stamp>, refused: ManifestError) {
@@ -174,29 +198,29 @@ impl Directory {
         file.error = Some(refused);
     }
 
-    /// Tells the store what is different from what it was told before.
-    fn tell(&mut self, store: &Store) {
+    /// Tells the store, as one change, what is different from what it was told before.
+    pub(super) fn tell(&mut self, store: &Store) {
         let Together {
             objects: now,
             repeated,
             class_is_assumed,
         } = self.together();
         let gone = self.told.keys().filter(|object| !now.contains_key(object));
-        let changes = gone.filter_map(|object| object::delete(object, store));
+        let changed = now.iter().filter(|(reference, placed)| {
+            self.told.get(reference).is_none_or(|told| {
+                !Arc::ptr_eq(&told.object, &placed.object) || told.created != placed.created
+            })
+        });
+        let changes = store.batch(|batch| {
+            for reference in gone {
+                object::delete(reference, batch);
+            }
+            for (_, placed) in changed {
+                object::apply(placed.dated(), batch);
+            }
+        });
         for change in changes {
             debug!(%change, "manifests changed");
-        }
-        for (reference, told) in &now {
-            let before = self.told.get(reference);
-            let same = before.is_some_and(|before| {
-                Arc::ptr_eq(&before.object, &told.object) && before.created == told.created
-            });
-            if same {
-                continue;
-            }
-            if let Some(change) = object::apply(told.dated(), store) {
-                debug!(%change, "manifests changed");
-            }
         }
         for repeated in &repeated {
             if !self.repeated.contains(&repeated.object) {
@@ -218,25 +242,60 @@ impl Directory {
     }
 }
 
-/// Finds the files of manifests below a directory.
-fn list(root: &Path, below: &Path, found: &mut BTreeSet<PathBuf>) -> io::Result<()> {
-    for entry in fs::read_dir(root.join(below))? {
-        let entry = entry?;
-        let path = below.join(entry.file_name());
-        if is_hidden(&path) {
-            continue;
-        }
-        // Links are followed, but only to files: a link to a directory may lead round in circles.
-        if entry.file_type()?.is_dir() {
-            match list(root, &path, found) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                listed => listed?,
+/// The files of manifests below a directory.
+#[derive(Debug, Default)]
+struct Listing {
+    found: BTreeSet<PathBuf>,
+    /// Directories that cannot be read, and why.
+    unreadable: BTreeMap<PathBuf, String>,
+}
+
+impl Listing {
+    fn add(&mut self, root: &Path, below: &Path) -> io::Result<()> {
+        for entry in fs::read_dir(root.join(below))? {
+            let entry = entry?;
+            let path = below.join(entry.file_name());
+            if is_hidden(&path) {
+                continue;
             }
-        } else if is_manifest(&path) {
-            found.insert(path);
+            // Links are followed, but only to files: a link to a directory may lead round in circles.
+            if !entry.file_type()?.is_dir() {
+                if is_manifest(&path) {
+                    self.found.insert(path);
+                }
+                continue;
+            }
+            match self.add(root, &path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    self.unreadable.insert(path, error.to_string());
+                }
+                Ok(()) | Err(_) => {}
+            }
         }
+        Ok(())
     }
-    Ok(())
+}
+
+/// Says that an object is not read: loudly only if one that is was probably meant.
+fn report(file: &Path, ignored: &Ignored) {
+    let Ignored {
+        line,
+        api_version,
+        kind,
+        meant,
+    } = ignored;
+    let file = format!("{}:{line}", file.display());
+    match meant {
+        Some((right_version, right_kind)) => {
+            warn!(
+                file,
+                api_version,
+                kind,
+                "an object is not read: did you mean apiVersion {right_version}, kind {right_kind}?"
+            );
+        }
+        None => debug!(file, api_version, kind, "objects of this kind are not read"),
+    }
 }
 
 fn unreadable(file: &Path, error: &io::Error) -> ManifestError {

@@ -7,10 +7,10 @@ use k8s_openapi::api::{
     networking::v1::{Ingress, IngressClass},
 };
 
-use crate::store::{Change, Store};
+use crate::store::Batch;
 
 /// Puts the object into the store.
-pub(super) fn apply(object: Object, store: &Store) -> Option<Change> {
+pub(super) fn apply(object: Object, store: &mut Batch<'_>) {
     match object {
         Object::Ingress(object) => store.apply(object),
         Object::IngressClass(object) => store.apply(object),
@@ -24,7 +24,7 @@ pub(super) fn apply(object: Object, store: &Store) -> Option<Change> {
 }
 
 /// Takes an object out of the store.
-pub(super) fn delete(object: &ObjectRef, store: &Store) -> Option<Change> {
+pub(super) fn delete(object: &ObjectRef, store: &mut Batch<'_>) {
     let name = &object.name;
     match object.kind {
         ObjectKind::Ingress => store.delete::<Ingress>(name),
@@ -35,6 +35,6 @@ pub(super) fn delete(object: &ObjectRef, store: &Store) -> Option<Change> {
         ObjectKind::ConfigMap => store.delete::<ConfigMap>(name),
         ObjectKind::Namespace => store.delete::<Namespace>(name),
         ObjectKind::Node => store.delete::<Node>(name),
-        ObjectKind::Pod => None,
+        ObjectKind::Pod => {}
     }
 }

@@ -1,6 +1,6 @@
 //! The directory as a whole, with real files and real notifications.
 
-use std::fs;
+use std::{fs, io::Write};
 
 use ingress_model::ObjectName;
 use tempfile::TempDir;
@@ -108,6 +108,57 @@ fn files_that_come_change_and_go_are_followed() {
 
     fs::rename(followed.path("below"), followed.path(".below")).unwrap();
     followed.services_when(|names| names == ["default/c"]);
+}
+
+#[test]
+fn a_file_that_is_replaced_is_never_seen_by_halves() {
+    let all = |letter: char| -> String {
+        let names = (0..200).map(|number| service(&format!("{letter}{number}")));
+        names.collect::<Vec<_>>().join("---\n")
+    };
+    let followed = Followed::new(&[("all.yaml", &all('a'))]);
+    for letter in ['b', 'c', 'd'] {
+        fs::write(followed.path(".staged"), all(letter)).unwrap();
+        fs::rename(followed.path(".staged"), followed.path("all.yaml")).unwrap();
+        followed.services_when(|names| {
+            assert_eq!(names.len(), 200);
+            let first = names.first().map(|name| name.chars().nth(8));
+            assert!(names.iter().all(|name| Some(name.chars().nth(8)) == first));
+            first == Some(Some(letter))
+        });
+    }
+}
+
+#[test]
+fn a_file_that_is_being_written_is_not_read() {
+    let text = [service("a"), service("b")].join("---\n");
+    let followed = Followed::new(&[("two.yaml", &text)]);
+    let mut slow = fs::File::create(followed.path("two.yaml")).unwrap();
+    slow.write_all(service("c").as_bytes()).unwrap();
+    // A new directory has everything looked through.
+    fs::create_dir(followed.path("new")).unwrap();
+    followed.write("new/d.yaml", &service("d"));
+    let names = followed.services_when(|names| names.contains(&"default/d".to_owned()));
+    assert_eq!(names, ["default/a", "default/b", "default/d"]);
+    drop(slow);
+    followed.services_when(|names| names == ["default/c", "default/d"]);
+}
+
+#[test]
+fn a_directory_that_is_made_anew_is_followed() {
+    let followed = Followed::new(&[("a.yaml", &service("a"))]);
+    for name in ["b", "c"] {
+        fs::remove_dir_all(followed.directory.path()).unwrap();
+        fs::create_dir(followed.directory.path()).unwrap();
+        followed.write("x.yaml", &service(name));
+        followed.services_when(|names| names == [format!("default/{name}")]);
+        // It is watched, and not only looked through from time to time.
+        followed.write("y.yaml", &service("y"));
+        followed.services_when(|names| names.len() == 2);
+        let later = format!("{name}-later");
+        followed.write("x.yaml", &service(&later));
+        followed.services_when(|names| names == [format!("default/{later}"), "default/y".into()]);
+    }
 }
 
 #[test]

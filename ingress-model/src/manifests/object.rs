@@ -28,6 +28,9 @@ macro_rules! kinds {
             )+
         }
 
+        /// API version and kind of each.
+        pub(super) const KINDS: &[(&str, &str)] = &[$(($api_version, stringify!($kind)),)+];
+
         impl Object {
             /// Reads an object of that kind; `None` for kinds that the rules do not read.
             pub(super) fn read<'de, D: Deserializer<'de>>(

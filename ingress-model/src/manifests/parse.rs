@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{complete::complete, object::Object};
+use super::{complete::complete, ignored::Ignored, object::Object};
 
 /// Why a file of manifests cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,8 +31,8 @@ fn place(line: Option<u64>, column: Option<u64>) -> String {
 pub struct Content {
     /// Objects of the kinds that the rules read.
     pub objects: Vec<Object>,
-    /// Objects of other kinds: API version, kind.
-    pub ignored: Vec<(String, String)>,
+    /// Objects of other kinds.
+    pub ignored: Vec<Ignored>,
 }
 
 /// What every object starts with.
@@ -158,7 +158,7 @@ impl Document<'_> {
         if let Some(object) = format.object(&header, self.text) {
             return self.keep(object.map_err(explain)?, content);
         }
-        content.ignored.push((header.api_version, header.kind));
+        self.ignore(header.api_version, header.kind, content);
         Ok(())
     }
 
@@ -181,7 +181,7 @@ impl Document<'_> {
                 format!("item {number} of the list, a {kind}: {error}"),
             )),
             None => {
-                content.ignored.push((api_version, kind));
+                self.ignore(api_version, kind, content);
                 Ok(())
             }
         }
@@ -197,14 +197,23 @@ impl Document<'_> {
         Ok(())
     }
 
+    fn ignore(&self, api_version: String, kind: String, content: &mut Content) {
+        let line = self.first_line + self.begin();
+        let ignored = Ignored::new(line, api_version, kind);
+        content.ignored.push(ignored);
+    }
+
+    /// The line of the document where the object begins, from 1.
+    fn begin(&self) -> u64 {
+        (1_u64..)
+            .zip(self.text.lines())
+            .find(|(_, line)| !is_blank(line))
+            .map_or(1, |(number, _)| number)
+    }
+
     /// What is wrong at a line and column of the document; without these, with the object that begins there.
     fn error(&self, place: Option<(u64, u64)>, reason: String) -> ManifestError {
-        let begin = || {
-            (1_u64..)
-                .zip(self.text.lines())
-                .find(|(_, line)| !is_blank(line))
-        };
-        let (line, column) = place.unwrap_or_else(|| (begin().map_or(1, |(number, _)| number), 0));
+        let (line, column) = place.unwrap_or_else(|| (self.begin(), 0));
         ManifestError {
             file: self.file.to_owned(),
             line: Some(self.first_line + line.max(1)),
@@ -332,9 +341,9 @@ metadata: {name: e}
         let ignored: Vec<_> = content
             .ignored
             .iter()
-            .map(|(version, kind)| format!("{version} {kind}"))
+            .map(|ignored| format!("{}: {} {}", ignored.line, ignored.api_version, ignored.kind))
             .collect();
-        assert_eq!(ignored, ["v1 Pod", "apps/v1 Deployment"]);
+        assert_eq!(ignored, ["12: v1 Pod", "24: apps/v1 Deployment"]);
         let Object::ConfigMap(map) = &content.objects[0] else {
             panic!()
         };
