@@ -9,6 +9,7 @@ mod kubernetes;
 mod logging;
 mod metrics;
 mod nginx;
+mod page;
 mod ports;
 mod rules;
 mod status;
@@ -25,6 +26,7 @@ pub use self::{
     logging::{LogFormat, LoggingArgs},
     metrics::MetricsArgs,
     nginx::NginxArgs,
+    page::flags_markdown,
     ports::PortArgs,
     rules::RuleArgs,
     status::StatusArgs,
