@@ -22,7 +22,7 @@ use tokio::{
 use tracing::{error, info, warn};
 
 use crate::{
-    admission::{self, AdmissionError, AdmissionServer, Reviewer},
+    admission::{self, AdmissionError, AdmissionServer, Inspector, Reviewer},
     args::Args,
     certificate,
     chain::chain,
@@ -118,6 +118,7 @@ pub enum Error {
 /// An NGINX that is about to be started.
 struct Prepared {
     renderer: Renderer,
+    inspector: Inspector,
     configuration: Configuration,
     process: Arc<Process>,
     certificate: Certificate,
@@ -151,6 +152,7 @@ impl Args {
             configuration,
             process,
             certificate,
+            inspector,
         } = self.prepare_nginx().await?;
 
         let directory = self.nginx_directory();
@@ -187,7 +189,10 @@ impl Args {
             ..sync_queue::Settings::default()
         });
         let options = self.rules_for(&source, certificate).await;
-        let webhook = self.serve_webhook(&store, &options, ended).await?;
+        let reviewer = Reviewer::new(Arc::clone(&store), options.clone())
+            .with_inspector(inspector)
+            .with_metrics(metrics.admission());
+        let webhook = self.serve_webhook(&store, reviewer, ended).await?;
         let planner = Arc::new(Planner::new(
             Arc::clone(&store),
             Arc::clone(&plane),
@@ -277,6 +282,11 @@ impl Args {
         process.end_leftovers().await;
         self.check_ports()?;
         Ok(Prepared {
+            inspector: Inspector {
+                directives: program::directives(&binary).await?,
+                capabilities: capabilities.clone(),
+                environment: environment.clone(),
+            },
             renderer: Renderer::new(capabilities, environment),
             configuration,
             process: Arc::new(process),
@@ -419,14 +429,11 @@ impl Args {
     async fn serve_webhook(
         &self,
         store: &Arc<Store>,
-        options: &Options,
+        reviewer: Reviewer,
         mut ended: Receiver<bool>,
     ) -> Result<impl Future<Output = ()> + use<>, Error> {
         let server = match admission::Settings::from_flags(&self.admission)? {
-            Some(settings) => {
-                let reviewer = Reviewer::new(Arc::clone(store), options.clone());
-                Some(AdmissionServer::bind(settings, Arc::new(reviewer)).await?)
-            }
+            Some(settings) => Some(AdmissionServer::bind(settings, Arc::new(reviewer)).await?),
             None => None,
         };
         let store = Arc::clone(store);

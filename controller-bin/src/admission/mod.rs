@@ -24,6 +24,7 @@
 
 mod body;
 mod identity;
+mod inspector;
 mod protocol;
 mod reviewer;
 mod server;
@@ -35,7 +36,10 @@ use k8s_openapi::api::networking::v1::Ingress;
 
 use crate::args::AdmissionArgs;
 
-pub use self::{identity::IdentityError, reviewer::Reviewer, server::AdmissionServer};
+pub(crate) use self::reviewer::Course;
+pub use self::{
+    identity::IdentityError, inspector::Inspector, reviewer::Reviewer, server::AdmissionServer,
+};
 
 /// Judges Ingresses. It may take a moment: reviews have threads of their own.
 pub trait Review: Send + Sync + 'static {

@@ -127,7 +127,7 @@ impl ControllerMetrics {
     }
 }
 
-fn keep<C: Collector + Clone + 'static>(
+pub(super) fn keep<C: Collector + Clone + 'static>(
     registry: &Registry,
     metric: C,
 ) -> Result<C, prometheus::Error> {

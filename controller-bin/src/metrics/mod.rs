@@ -4,6 +4,7 @@
 //! over the socket of [`monitor`]. Names and labels are part of the interface; the `prometheus` crate is used since it
 //! exports names verbatim (counters without `_total`).
 
+pub mod admission;
 pub mod controller;
 pub mod monitor;
 pub mod requests;
@@ -29,6 +30,7 @@ use crate::{
     publish::leader::Leadership,
 };
 
+pub use admission::AdmissionMetrics;
 pub use controller::ControllerMetrics;
 pub use requests::{RequestMetrics, RequestMetricsSettings, RequestRecord};
 
@@ -89,6 +91,8 @@ pub struct Metrics {
 #[derive(Debug)]
 struct Gathered {
     controller: ControllerMetrics,
+    /// `None` without a webhook.
+    admission: Option<AdmissionMetrics>,
     requests: Arc<RequestMetrics>,
     /// What requests are counted for. Most syncs change endpoints only and leave it as it is.
     served: Mutex<Servers>,
@@ -161,6 +165,12 @@ impl Metrics {
         }
     }
 
+    /// What the webhook counts, if there is one.
+    #[must_use]
+    pub fn admission(&self) -> Option<AdmissionMetrics> {
+        self.gathered.as_ref()?.admission.clone()
+    }
+
     /// Answers `/metrics`.
     pub fn router(&self) -> Router {
         let registry = self.registry.clone();
@@ -193,6 +203,9 @@ impl Gathered {
         registry.register(Box::new(build))?;
         Ok(Self {
             controller: ControllerMetrics::register(registry, &identity)?,
+            admission: (args.admission.validating_webhook.as_ref())
+                .map(|_| AdmissionMetrics::register(registry, &identity))
+                .transpose()?,
             requests: Arc::new(RequestMetrics::register(
                 registry,
                 &identity,

@@ -6,7 +6,7 @@ use std::{
     process::Stdio,
 };
 
-use nginx_render::Capabilities;
+use nginx_render::{Capabilities, syntax::Directives};
 use tokio::process::Command;
 
 /// Where distributions put NGINX, for a PATH without it.
@@ -62,6 +62,22 @@ pub async fn probe(binary: &Path) -> Result<Capabilities, ProgramError> {
         &said,
         modules.iter().map(String::as_str),
     ))
+}
+
+/// The directives that the program and its modules know. What cannot be read is left out.
+///
+/// # Errors
+///
+/// When the program cannot be run.
+pub async fn directives(binary: &Path) -> Result<Directives, ProgramError> {
+    let directory = Capabilities::modules_path(&version(binary).await?).map(PathBuf::from);
+    let modules = directory.iter().flat_map(|directory| {
+        let names = list(&directory.to_string_lossy()).into_iter();
+        names.map(|name| directory.join(name))
+    });
+    let programs = [binary.to_owned()].into_iter().chain(modules);
+    let programs: Vec<_> = programs.filter_map(|path| fs::read(path).ok()).collect();
+    Ok(Directives::of_programs(programs.iter().map(Vec::as_slice)))
 }
 
 /// The names of the files in a directory; one that is not there has none.

@@ -1,0 +1,106 @@
+//! How long reviews of the webhook take: median and 99th percentile with 20 at one time, beside more and more Ingresses.
+//!
+//! It fails when the 99th percentile is above [`LIMIT`].
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a benchmark reports to the terminal, and ends with the first error"
+)]
+
+use std::{
+    process::ExitCode,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use controller_bin::{
+    admission::{Inspector, Review, Reviewer},
+    store::Store,
+};
+use ingress_model::Options;
+use k8s_openapi::api::networking::v1::Ingress;
+use nginx_render::{Capabilities, Environment, syntax::Directives};
+use serde_json::json;
+
+/// What an author may have to wait for at most.
+const LIMIT: Duration = Duration::from_millis(50);
+
+/// How many reviews there are at one time.
+const CONCURRENT: usize = 20;
+
+/// How many reviews each of them makes.
+const EACH: usize = 50;
+
+fn main() -> ExitCode {
+    let mut code = ExitCode::SUCCESS;
+    println!("{:>10} {:>12} {:>12}", "ingresses", "p50", "p99");
+    for count in [100, 1_000, 5_000] {
+        let mut times = times(count);
+        times.sort();
+        let at = |percent: usize| times[(times.len() * percent / 100).min(times.len() - 1)];
+        println!("{count:>10} {:>12?} {:>12?}", at(50), at(99));
+        if at(99) > LIMIT {
+            code = ExitCode::FAILURE;
+        }
+    }
+    code
+}
+
+fn times(count: usize) -> Vec<Duration> {
+    let store = Arc::new(Store::awaiting(["bench".to_owned()]));
+    for number in 0..count {
+        store.apply(ingress(number, "/"));
+    }
+    store.listed("bench");
+    let options = Options {
+        watch_ingress_without_class: true,
+        ..Options::default()
+    };
+    let reviewer = Reviewer::new(Arc::clone(&store), options).with_inspector(Inspector {
+        capabilities: Capabilities::parse(
+            "configure arguments: --add-module=/src/lua-nginx-module",
+            [],
+        ),
+        environment: Environment::default(),
+        directives: Directives::default(),
+    });
+    // The index is made when the first question comes.
+    assert!(reviewer.review(&ingress(0, "/first")).is_allowed());
+    let reviewer = &reviewer;
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..CONCURRENT)
+            .map(|thread| {
+                scope.spawn(move || -> Vec<Duration> {
+                    let reviews = (0..EACH).map(|number| {
+                        let candidate = ingress((thread * EACH + number) % count, "/other");
+                        let began = Instant::now();
+                        assert!(reviewer.review(&candidate).is_allowed());
+                        began.elapsed()
+                    });
+                    reviews.collect()
+                })
+            })
+            .collect();
+        let times = threads
+            .into_iter()
+            .flat_map(|thread| thread.join().unwrap());
+        times.collect()
+    })
+}
+
+fn ingress(number: usize, path: &str) -> Ingress {
+    let backend = json!({"service": {"name": "app", "port": {"number": 80}}});
+    let paths = json!([{"path": path, "pathType": "Prefix", "backend": backend}]);
+    let ingress = json!({
+        "metadata": {
+            "namespace": "shop",
+            "name": format!("app-{number}"),
+            "uid": number.to_string(),
+            "annotations": {"nginx.ingress.kubernetes.io/proxy-read-timeout": "30"},
+        },
+        "spec": {"rules": [{"host": format!("app-{number}.test"), "http": {"paths": paths}}]},
+    });
+    serde_json::from_value(ingress).unwrap()
+}

@@ -1,0 +1,100 @@
+//! What NGINX would say about an Ingress, as far as that can be told without it.
+
+use std::sync::Arc;
+
+use ingress_model::{
+    Diagnostic, Layout, ObjectKind, ObjectName, ObjectRef, Server, Severity, diagnostic::Reason,
+};
+use nginx_render::{
+    Capabilities, Environment, Renderer, Source,
+    syntax::{self, Directives},
+};
+
+use crate::guard::guard;
+
+/// Renders what an Ingress makes of the configuration, and reads it as NGINX would.
+#[derive(Debug)]
+pub struct Inspector {
+    /// What NGINX can do.
+    pub capabilities: Capabilities,
+    /// Where it runs.
+    pub environment: Environment,
+    /// The directives that it knows.
+    pub directives: Directives,
+}
+
+/// What an inspection found.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Findings {
+    pub(super) faults: Vec<Diagnostic>,
+    /// How many bytes were read.
+    pub(super) size: usize,
+    /// How many Ingresses had a part in them.
+    pub(super) ingresses: usize,
+}
+
+impl Inspector {
+    /// Looks at the servers that an Ingress has a part in. What others do wrong there is not told.
+    pub(super) fn inspect(&self, layout: &Layout, name: &ObjectName) -> Findings {
+        let mut layout = layout.clone();
+        layout
+            .servers
+            .retain(|host, server| host.is_catch_all() || has_part(server, name));
+        let mut owners: Vec<_> = layout
+            .servers
+            .values()
+            .flat_map(|server| owners(server))
+            .collect();
+        owners.sort();
+        owners.dedup();
+        let mut findings = Findings {
+            ingresses: owners.len(),
+            ..Findings::default()
+        };
+        let mut renderer = Renderer::new(self.capabilities.clone(), self.environment.clone());
+        // Whatever cannot be rendered is not the fault of one Ingress: those become notes.
+        let Ok(Ok(rendered)) = guard("rendering", || renderer.render(&layout)) else {
+            return findings;
+        };
+        findings.size = rendered.main.len();
+        let faults = syntax::check(&rendered, &self.directives).into_iter();
+        let own = faults.filter(|fault| fault.source.ingress.as_ref() == Some(name));
+        findings.faults = own
+            .map(|fault| diagnostic(name, &fault.source, &fault.reason))
+            .collect();
+        findings
+    }
+}
+
+fn has_part(server: &Server, name: &ObjectName) -> bool {
+    owners(server).any(|owner| owner == name)
+}
+
+fn owners(server: &Server) -> impl Iterator<Item = &ObjectName> {
+    let locations = server.locations.iter();
+    let locations = locations.filter_map(|location| location.ingress.as_ref());
+    let snippet = server.snippet.iter().map(|snippet| &snippet.ingress);
+    let auth = server.client_auth.iter().map(|auth| &auth.ingress);
+    locations.chain(snippet).chain(auth)
+}
+
+fn diagnostic(name: &ObjectName, source: &Arc<Source>, reason: &str) -> Diagnostic {
+    let about = ObjectRef::new(ObjectKind::Ingress, name.clone());
+    let is_snippet = source.what.ends_with("-snippet");
+    let path = source.path.as_ref().filter(|_| !is_snippet);
+    let message = match path {
+        Some(path) => format!("path {path:?}: {reason}"),
+        None => reason.to_owned(),
+    };
+    let kind = if path.is_some() {
+        Reason::InvalidPath
+    } else {
+        Reason::InvalidAnnotation
+    };
+    let diagnostic = Diagnostic::new(about, Severity::Error, kind, message);
+    if is_snippet {
+        diagnostic.with_key(source.what)
+    } else {
+        diagnostic
+    }
+}

@@ -1,0 +1,191 @@
+//! What NGINX refuses harms nobody else: a real controller, a real NGINX and real requests.
+
+mod site;
+
+use site::{
+    Site,
+    backend::{Backend, annotated, ingress},
+    open_directory,
+};
+
+const REGEX: &str = r#"{nginx.ingress.kubernetes.io/use-regex: "true"}"#;
+const UNKNOWN_VARIABLE: &str = r#"{nginx.ingress.kubernetes.io/upstream-vhost: "$no_such"}"#;
+
+/// The ConfigMap of [`CONFIG_MAP_FLAG`], with this in its `data`.
+fn config_map(data: &str) -> String {
+    format!(
+        "apiVersion: v1
+kind: ConfigMap
+metadata: {{name: settings, namespace: default}}
+data: {data}
+"
+    )
+}
+
+const CONFIG_MAP_FLAG: &str = "--configmap=default/settings";
+
+/// A controller with these flags and manifests, ready.
+async fn site(flags: &[&str], files: &[(&str, String)]) -> Site {
+    let directory = open_directory();
+    let manifests = directory.path().join("manifests");
+    std::fs::create_dir(&manifests).unwrap();
+    for (name, text) in files {
+        std::fs::write(manifests.join(name), text).unwrap();
+    }
+    let manifests = format!("--manifests={}", manifests.display());
+    let flags: Vec<_> = flags.iter().copied().chain([manifests.as_str()]).collect();
+    let site = Site::start(directory, &flags);
+    site.ready().await;
+    site
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_good_version_goes_on_being_served() {
+    let one = Backend::start("one").await;
+    let two = Backend::start("two").await;
+    let site = site(
+        &[],
+        &[
+            ("one.yaml", one.service("one")),
+            ("two.yaml", two.service("two")),
+            ("app.yaml", ingress("app", "app.test", "one", "")),
+        ],
+    )
+    .await;
+    site.answers("app.test", "/", 200, "one").await;
+    site.write(
+        "app.yaml",
+        &annotated("app", "app.test", "two", REGEX, "/(broken", ""),
+    );
+    site.write("other.yaml", &ingress("other", "other.test", "two", ""));
+    site.answers("other.test", "/", 200, "two").await;
+    site.answers("app.test", "/", 200, "one").await;
+    assert!(
+        site.logged("its version before is served") > 0,
+        "{}",
+        site.log()
+    );
+    // Another broken version changes nothing, the next good one does.
+    site.write(
+        "app.yaml",
+        &annotated("app", "app.test", "two", UNKNOWN_VARIABLE, "/", ""),
+    );
+    site.write("other.yaml", &ingress("other", "later.test", "two", ""));
+    site.answers("later.test", "/", 200, "two").await;
+    site.answers("app.test", "/", 200, "one").await;
+    site.write("app.yaml", &ingress("app", "app.test", "two", ""));
+    site.answers("app.test", "/", 200, "two").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_answers_503_where_that_is_asked_for() {
+    let one = Backend::start("one").await;
+    let site = site(
+        &["--on-invalid=503"],
+        &[
+            ("one.yaml", one.service("one")),
+            ("app.yaml", ingress("app", "app.test", "one", "")),
+        ],
+    )
+    .await;
+    site.answers("app.test", "/", 200, "one").await;
+    site.write(
+        "app.yaml",
+        &annotated("app", "app.test", "one", UNKNOWN_VARIABLE, "/", ""),
+    );
+    site.answers("app.test", "/", 503, "").await;
+    site.write("app.yaml", &ingress("app", "app.test", "one", ""));
+    site.answers("app.test", "/", 200, "one").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_of_the_configmap_is_left_out() {
+    let one = Backend::start("one").await;
+    let site = site(
+        &[CONFIG_MAP_FLAG],
+        &[
+            ("one.yaml", one.service("one")),
+            ("app.yaml", ingress("app", "app.test", "one", "")),
+            ("config.yaml", config_map("{hide-headers: X-Hidden}")),
+        ],
+    )
+    .await;
+    site.answers("app.test", "/", 200, "one").await;
+    site.write(
+        "config.yaml",
+        &config_map(r#"{http-snippet: "no_such_directive on;"}"#),
+    );
+    site.write("later.yaml", &ingress("later", "later.test", "one", ""));
+    site.answers("later.test", "/", 200, "one").await;
+    site.answers("app.test", "/", 200, "one").await;
+    assert!(site.logged("its default holds") > 0, "{}", site.log());
+    // One that names no line is found as well.
+    site.write(
+        "config.yaml",
+        &config_map(r#"{http-snippet: "map $no_such_variable $mine { default 1; }", log-format-upstream: "$not_there"}"#),
+    );
+    site.write("later.yaml", &ingress("later", "newer.test", "one", ""));
+    site.answers("newer.test", "/", 200, "one").await;
+    site.answers("app.test", "/", 200, "one").await;
+    site.write(
+        "config.yaml",
+        &config_map(r#"{http-snippet: "map $host $mine { default 1; }"}"#),
+    );
+    site.until("the key is in force again", async || {
+        let text = std::fs::read_to_string(site.nginx_file("nginx.conf")).ok()?;
+        text.contains("map $host $mine").then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ciphers_that_do_not_exist_close_nobody() {
+    let one = Backend::start("one").await;
+    let site = site(
+        &[],
+        &[
+            ("one.yaml", one.service("one")),
+            ("good.yaml", ingress("good", "good.test", "one", "")),
+        ],
+    )
+    .await;
+    let ciphers = r#"{nginx.ingress.kubernetes.io/ssl-ciphers: "NO-SUCH-CIPHER"}"#;
+    site.write(
+        "app.yaml",
+        &annotated("app", "app.test", "one", ciphers, "/", ""),
+    );
+    site.write("later.yaml", &ingress("later", "later.test", "one", ""));
+    site.answers("later.test", "/", 200, "one").await;
+    site.answers("app.test", "/", 200, "one").await;
+    site.answers("good.test", "/", 200, "one").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_bad_ingress_among_a_thousand_costs_one_more_test() {
+    let one = Backend::start("one").await;
+    let mut files = vec![("one.yaml", one.service("one"))];
+    let many: Vec<_> = (0..1_000)
+        .map(|number| {
+            ingress(
+                &format!("app-{number}"),
+                &format!("app-{number}.test"),
+                "one",
+                "",
+            )
+        })
+        .collect();
+    files.push(("many.yaml", many.join("---\n")));
+    files.push((
+        "bad.yaml",
+        annotated("bad", "bad.test", "one", REGEX, "/x[", ""),
+    ));
+    let site = site(&[], &files).await;
+    site.answers("app-999.test", "/", 200, "one").await;
+    assert_eq!(
+        site.logged("nginx refuses what an Ingress makes"),
+        1,
+        "{}",
+        site.log()
+    );
+    site.answers("bad.test", "/x[", 503, "").await;
+}
