@@ -61,7 +61,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
         }
-        fs::write(path, &file.text)?;
+        fs::write(path, &file.bytes)?;
     }
     for (host, server) in &outcome.model.layout.servers {
         println!("{host}: {} locations", server.locations.len());

@@ -12,6 +12,7 @@
 //!                            [quarantine] ◀── refused ── [load]: render, test, put in place, reload, confirm ──▶ [nginx]
 //! ```
 //!
+//! [`Command`] tells what the program is asked to do: to run, or to explain what it would do ([command::explain]).
 //! [`Args`] holds the flags, and `Args::run` puts the parts together: from there one can walk to every line that writes
 //! a file. Endpoints and certificates go the short way, at once; files go the long way, as often as
 //! `--sync-rate-limit` allows. The two ways have queues of their own, so that neither waits for the other.
@@ -19,8 +20,10 @@
 //! What there is to say of all this goes to an [observe::Observer], and from there to [metrics] and, where objects come
 //! from an API server, by [publish] to Events and the status of Ingresses.
 //!
-//! Nothing here ends the controller once it runs: what fails is logged, tried again, and until then the last good
-//! configuration serves. Errors that keep it from starting are [`Error`]s.
+//! Nothing that objects, files, NGINX or the API server do ends the controller once it runs: what fails is logged, tried
+//! again, and until then the last good configuration serves. Only a fault in the program itself does, a panic that is not
+//! caught: it ends with NGINX and an exit code, so that it is started anew. Errors that keep it from starting are
+//! [`Error`]s.
 //!
 //! [watch]: crate::watch
 //! [store]: crate::store
@@ -49,6 +52,7 @@ pub mod metrics;
 pub mod nginx;
 pub mod observe;
 pub mod planner;
+pub mod preflight;
 pub mod publish;
 pub mod quarantine;
 mod run;

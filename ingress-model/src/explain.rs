@@ -1,8 +1,9 @@
 //! Why a request goes where it goes: the decisions of a merge, told for one host and path.
 //!
 //! An [`Explainer`] looks at what a merge was given and what it made of it. It decides nothing itself: who holds a path
-//! is in the [`Provenance`](crate::Provenance), what is wrong with objects in the [`Diagnostic`]s, and which of the
-//! locations NGINX takes is said by [`server_for`] and [`locations_for`]. What Secrets hold is in none of the answers.
+//! is in the [`Provenance`](crate::Provenance), what is wrong with objects in the
+//! [`Diagnostic`](crate::Diagnostic)s, and which of the locations NGINX takes is said by [`server_for`] and
+//! [`locations_for`]. What Secrets hold is in none of the answers.
 //!
 //! ```
 //! use ingress_model::{Options, Snapshot, explain::{Answer, Explainer}, merge};

@@ -67,7 +67,7 @@ pub enum TlsReason {
     },
     /// No Ingress of the host has a TLS section.
     NoSection,
-    /// The certificate of the alias's host is not for the alias.
+    /// The certificate of the host is not for the alias, or for the name that is redirected to the host.
     NotForAlias,
     /// It is the server of all hosts without one of their own.
     CatchAll,
@@ -136,7 +136,8 @@ impl Explainer<'_> {
             return TlsReason::NoSection;
         };
         let ingress = decision.winner.clone();
-        let is_alias = server.aliases.iter().any(|alias| alias.as_str() == name);
+        let mut others = server.aliases.iter().chain(&server.redirected);
+        let is_alias = others.any(|other| other.as_str() == name);
         if is_alias && is_default {
             return TlsReason::NotForAlias;
         }

@@ -166,7 +166,7 @@ pub(super) fn tls_reason(reason: &TlsReason) -> String {
             )
         }
         TlsReason::NoSection => "no Ingress of the host has spec.tls".to_owned(),
-        TlsReason::NotForAlias => "the host's own certificate is not for the alias".to_owned(),
+        TlsReason::NotForAlias => "the host's own certificate is not for this name".to_owned(),
         TlsReason::CatchAll => "default of hosts without one of their own".to_owned(),
     }
 }
