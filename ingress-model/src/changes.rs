@@ -1,6 +1,6 @@
 //! What differs between two collections of objects.
 
-use std::{cmp::Ordering, sync::Arc};
+use std::{cmp::Ordering, collections::BTreeMap, sync::Arc};
 
 use k8s_openapi::api::{
     core::v1::{ConfigMap, Secret, Service},
@@ -80,6 +80,35 @@ fn between<'a, K>(old: &'a ObjectMap<K>, new: &'a ObjectMap<K>) -> Vec<Change<'a
             });
         }
     }
+}
+
+/// An entry of two maps: what the older one has, and what the newer one has.
+pub(crate) type Pair<'a, V> = (Option<&'a V>, Option<&'a V>);
+
+/// The keys of both maps, each once and in order, with their values.
+pub(crate) fn pairs<'a, K: Ord, V>(
+    old: &'a BTreeMap<K, V>,
+    new: &'a BTreeMap<K, V>,
+) -> impl Iterator<Item = (&'a K, Pair<'a, V>)> {
+    let mut left = old.iter().peekable();
+    let mut right = new.iter().peekable();
+    std::iter::from_fn(move || {
+        let order = match (left.peek(), right.peek()) {
+            (None, None) => return None,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            // Keys are mostly the same pointer, which is soon told.
+            (Some((a, _)), Some((b, _))) if a == b => Ordering::Equal,
+            (Some((a, _)), Some((b, _))) => a.cmp(b),
+        };
+        let old = left.next_if(|_| order.is_le());
+        let new = right.next_if(|_| order.is_ge());
+        let (key, _) = old.or(new)?;
+        Some((
+            key,
+            (old.map(|(_, value)| value), new.map(|(_, value)| value)),
+        ))
+    })
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::{borrow::Borrow, collections::BTreeMap, fmt, sync::Arc};
 
 use serde::{Serialize, Serializer};
 
-use crate::{host::Host, object::ObjectName};
+use crate::{changes::pairs, host::Host, object::ObjectName};
 
 /// The name by which a location finds its backend: `<namespace>-<service>-<port>`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -401,13 +401,14 @@ fn changes<K: Ord + Clone, V: PartialEq + Clone>(
     old: &BTreeMap<K, V>,
     new: &BTreeMap<K, V>,
 ) -> (Vec<(K, V)>, Vec<K>) {
-    let set = new
-        .iter()
-        .filter(|(key, value)| old.get(key) != Some(value));
-    let removed = old.keys().filter(|key| !new.contains_key(key));
-    (
-        set.map(|(key, value)| (key.clone(), value.clone()))
-            .collect(),
-        removed.cloned().collect(),
-    )
+    let mut set = Vec::new();
+    let mut removed = Vec::new();
+    for (key, (old, new)) in pairs(old, new) {
+        match new {
+            None => removed.push(key.clone()),
+            Some(value) if old != Some(value) => set.push((key.clone(), value.clone())),
+            Some(_) => {}
+        }
+    }
+    (set, removed)
 }

@@ -1,10 +1,11 @@
 //! Why a change needs a reload.
 
-use std::{cmp::Ordering, collections::BTreeMap, fmt, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use serde::Serialize;
 
 use crate::{
+    changes::pairs,
     host::Host,
     layout::{Layout, Location, LocationSettings, Modifier, Server, StreamServer},
 };
@@ -177,33 +178,6 @@ pub fn plan(old: Option<&Layout>, new: &Layout) -> Vec<ReloadReason> {
         reasons.push(ReloadReason::StreamSnippetsChanged);
     }
     reasons
-}
-
-/// An entry of two maps: what the older one has, and what the newer one has.
-type Pair<'a, V> = (Option<&'a V>, Option<&'a V>);
-
-/// The keys of both maps, each once and in order, with their values.
-fn pairs<'a, K: Ord, V>(
-    old: &'a BTreeMap<K, V>,
-    new: &'a BTreeMap<K, V>,
-) -> impl Iterator<Item = (&'a K, Pair<'a, V>)> {
-    let mut left = old.iter().peekable();
-    let mut right = new.iter().peekable();
-    std::iter::from_fn(move || {
-        let order = match (left.peek(), right.peek()) {
-            (None, None) => return None,
-            (Some(_), None) => Ordering::Less,
-            (None, Some(_)) => Ordering::Greater,
-            (Some((a, _)), Some((b, _))) => a.cmp(b),
-        };
-        let old = left.next_if(|_| order.is_le());
-        let new = right.next_if(|_| order.is_ge());
-        let (key, _) = old.or(new)?;
-        Some((
-            key,
-            (old.map(|(_, value)| value), new.map(|(_, value)| value)),
-        ))
-    })
 }
 
 fn streams(

@@ -171,7 +171,11 @@ impl<'a> Reader<'a> {
                 excerpt(&written.path_type),
                 excerpt(&path),
             );
-            self.report(&format_args!("{field}.pathType"), Reason::InvalidPath, message);
+            self.report(
+                &format_args!("{field}.pathType"),
+                Reason::InvalidPath,
+                message,
+            );
             return None;
         };
         let backend = self.backend(&written.backend, &format_args!("{field}.backend"))?;

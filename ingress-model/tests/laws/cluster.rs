@@ -133,6 +133,7 @@ pub(crate) const ALL: Words = Words {
         ("custom-headers", "shop/headers"),
         ("default-backend", "web"),
         ("from-to-www-redirect", "true"),
+        ("ssl-passthrough", "true"),
         ("affinity", "cookie"),
         ("load-balance", "ewma"),
         ("upstream-hash-by", "$host"),
