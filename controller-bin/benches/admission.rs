@@ -67,7 +67,7 @@ fn times(count: usize) -> Vec<Duration> {
         directives: Directives::default(),
     });
     // The index is made when the first question comes.
-    assert!(reviewer.review(&ingress(0, "/first")).is_allowed());
+    assert_eq!(reviewer.review(&ingress(0, "/first")).refusal(), None);
     let reviewer = &reviewer;
     thread::scope(|scope| {
         let threads: Vec<_> = (0..CONCURRENT)
@@ -97,7 +97,7 @@ fn ingress(number: usize, path: &str) -> Ingress {
         "metadata": {
             "namespace": "shop",
             "name": format!("app-{number}"),
-            "uid": number.to_string(),
+            "uid": format!("00000000-0000-4000-8000-{number:012}"),
             "annotations": {"nginx.ingress.kubernetes.io/proxy-read-timeout": "30"},
         },
         "spec": {"rules": [{"host": format!("app-{number}.test"), "http": {"paths": paths}}]},
