@@ -33,6 +33,8 @@ pub(super) const FOREIGN: ValueError = ValueError::Rule(
 /// Reads the annotations of one Ingress.
 pub(super) struct Reader<'a> {
     pub(super) config: &'a GlobalConfig,
+    /// `--enable-ssl-passthrough`.
+    pub(super) passes_tls: bool,
     ingress: ObjectRef,
     validation: bool,
     /// By name, without prefix.
@@ -79,6 +81,7 @@ impl<'a> Reader<'a> {
         );
         let mut reader = Self {
             config,
+            passes_tls: options.ssl_passthrough,
             ingress: ObjectRef::new(ObjectKind::Ingress, name),
             validation: options.annotation_validation,
             present: BTreeMap::new(),
@@ -401,6 +404,14 @@ impl<'a> Reader<'a> {
                 Reason::InvalidAnnotation,
                 message,
             );
+        }
+    }
+
+    /// Reports that a value that could be used does not hold.
+    pub(super) fn ineffective(&mut self, name: &str, message: &str) {
+        if let Some(entry) = self.entry(name) {
+            self.unused.insert(entry.key);
+            self.warn(name, message.into());
         }
     }
 

@@ -106,7 +106,12 @@ pub(super) fn http2_push_preload(reader: &mut Reader<'_>) -> bool {
 }
 
 pub(super) fn ssl_passthrough(reader: &mut Reader<'_>) -> bool {
-    reader.boolean("ssl-passthrough").unwrap_or(false)
+    let wanted = reader.boolean("ssl-passthrough").unwrap_or(false);
+    if wanted && !reader.passes_tls {
+        let message = "has no effect without the flag --enable-ssl-passthrough: TLS ends at the controller";
+        reader.ineffective("ssl-passthrough", message);
+    }
+    wanted && reader.passes_tls
 }
 
 #[cfg(test)]
@@ -138,6 +143,26 @@ mod tests {
             "/a\"; add_header X-Marker 1 always; #",
         ] {
             assert_eq!(read(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn passthrough_needs_its_flag() {
+        let used = ingress(&[("ssl-passthrough", "true")]);
+        let config = GlobalConfig::default();
+        for enabled in [true, false] {
+            let options = Options {
+                ssl_passthrough: enabled,
+                ..Options::default()
+            };
+            let mut diagnostics = Vec::new();
+            let read = parse(&used, &options, &config, &mut diagnostics).unwrap();
+            assert_eq!(read.server.ssl_passthrough, enabled);
+            let told = diagnostics.iter().any(|diagnostic| {
+                diagnostic.severity == Severity::Warning
+                    && diagnostic.message.contains("--enable-ssl-passthrough")
+            });
+            assert_eq!(told, !enabled);
         }
     }
 
