@@ -75,8 +75,17 @@ impl GlobalConfig {
                 continue;
             };
             if key.status == Status::NotYet {
-                let message = "has no effect: this version does not act on it yet".into();
-                report.tell(written, Reason::UnsupportedConfigKey, Fate::NotYet, message);
+                let message = if key.is_read() {
+                    "has no effect: this version does not act on it yet"
+                } else {
+                    "has no effect, as in ingress-nginx"
+                };
+                report.tell(
+                    written,
+                    Reason::UnsupportedConfigKey,
+                    Fate::NotYet,
+                    message.into(),
+                );
             }
             // The key as documented wins over one in another case.
             if !data.contains_key(key.name) || written == key.name {

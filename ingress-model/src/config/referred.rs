@@ -201,3 +201,158 @@ fn prime_length(der: &[u8]) -> Option<usize> {
     let bits = prime.as_biguint().ok()?.bits();
     usize::try_from(bits).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use k8s_openapi::ByteString;
+
+    use super::*;
+    use crate::{merge::Merger, options::Options};
+
+    fn map(data: &[(&str, &str)]) -> Arc<ConfigMap> {
+        let data = data
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        Arc::new(ConfigMap {
+            data: Some(data.collect()),
+            ..ConfigMap::default()
+        })
+    }
+
+    fn secret(file: &str, text: &str) -> Arc<Secret> {
+        let file = (file.to_owned(), ByteString(text.as_bytes().to_vec()));
+        Arc::new(Secret {
+            data: Some([file].into()),
+            ..Secret::default()
+        })
+    }
+
+    /// The controller's ConfigMap, and the objects that it names.
+    fn snapshot(data: &[(&str, &str)]) -> Snapshot {
+        let mut snapshot = Snapshot::default();
+        snapshot
+            .config_maps
+            .insert(ObjectName::new("ingress", "config"), map(data));
+        snapshot
+    }
+
+    /// What a controller makes of it, and what it says of its ConfigMap.
+    fn merge(
+        merger: &mut Merger,
+        snapshot: &Snapshot,
+    ) -> (Arc<crate::config::RenderConfig>, Vec<String>) {
+        let options = Options {
+            config_map: Some(ObjectName::new("ingress", "config")),
+            ..Options::default()
+        };
+        let outcome = merger.merge(snapshot, &options, Timestamp::UNIX_EPOCH);
+        let said = outcome.diagnostics.iter().map(|said| said.message.clone());
+        (Arc::clone(&outcome.model.layout.config), said.collect())
+    }
+
+    fn texts(headers: &[(Literal, Template)]) -> Vec<String> {
+        let text =
+            |(name, value): &(Literal, Template)| format!("{}: {}", name.as_str(), value.as_str());
+        headers.iter().map(text).collect()
+    }
+
+    #[test]
+    fn headers_follow_the_config_map_that_is_named() {
+        let mut merger = Merger::default();
+        let named = ObjectName::new("ingress", "headers");
+        let mut objects = snapshot(&[
+            ("add-headers", "ingress/headers"),
+            ("proxy-set-headers", "ingress/headers"),
+        ]);
+        let (config, said) = merge(&mut merger, &objects);
+        assert!(config.add_headers.is_empty());
+        assert_eq!(said, ["there is no ConfigMap ingress/headers"; 2]);
+
+        objects
+            .config_maps
+            .insert(named.clone(), map(&[("X-B", "b"), ("X-A", " from $host ")]));
+        let (config, said) = merge(&mut merger, &objects);
+        assert_eq!(texts(&config.add_headers), ["X-A: from $host", "X-B: b"]);
+        assert_eq!(config.proxy_set_headers, config.add_headers);
+        assert_eq!(said, [""; 0]);
+
+        objects
+            .config_maps
+            .insert(named.clone(), map(&[("X-B", "other")]));
+        assert_eq!(
+            texts(&merge(&mut merger, &objects).0.add_headers),
+            ["X-B: other"]
+        );
+        objects.config_maps.remove(&named);
+        assert!(merge(&mut merger, &objects).0.add_headers.is_empty());
+    }
+
+    #[test]
+    fn one_bad_header_leaves_the_others_alone() {
+        let mut objects = snapshot(&[("add-headers", "ingress/headers")]);
+        let headers = [("X-A", "a"), ("x-a", "b"), ("X B", "c"), ("X-D", "d\ne")];
+        objects
+            .config_maps
+            .insert(ObjectName::new("ingress", "headers"), map(&headers));
+        let (config, said) = merge(&mut Merger::default(), &objects);
+        assert_eq!(texts(&config.add_headers), ["X-A: a"]);
+        assert_eq!(said.len(), 3, "{said:?}");
+    }
+
+    /// Parameters with a prime of so many bytes.
+    fn parameters(bytes: u16, label: &str) -> String {
+        let [high, low] = (bytes + 1).to_be_bytes();
+        let mut der = vec![2, 0x82, high, low, 0];
+        der.extend(std::iter::repeat_n(0xff, bytes.into()));
+        der.extend([2, 1, 2]);
+        let [high, low] = u16::try_from(der.len()).unwrap().to_be_bytes();
+        der.splice(0..0, [0x30, 0x82, high, low]);
+        let base64 = serde_json::to_value(ByteString(der)).unwrap();
+        format!(
+            "-----BEGIN {label}-----\n{}\n-----END {label}-----\n",
+            base64.as_str().unwrap()
+        )
+    }
+
+    #[test]
+    fn parameters_are_checked_before_nginx_does() {
+        let good = parameters(256, "DH PARAMETERS");
+        let mut merger = Merger::default();
+        for (file, text, fault) in [
+            ("dhparam.pem", &*good, None),
+            ("other.pem", &good, Some("it has no key dhparam.pem")),
+            ("dhparam.pem", "x", Some("no PEM of DH PARAMETERS")),
+            (
+                "dhparam.pem",
+                &parameters(256, "CERTIFICATE"),
+                Some("no PEM of DH PARAMETERS"),
+            ),
+            (
+                "dhparam.pem",
+                &parameters(128, "DH PARAMETERS"),
+                Some("its prime has 1024 bits"),
+            ),
+            (
+                "dhparam.pem",
+                "-----BEGIN DH PARAMETERS-----\nMAA=\n-----END DH PARAMETERS-----\n",
+                Some("no prime and generator"),
+            ),
+        ] {
+            let mut objects = snapshot(&[("ssl-dh-param", "ingress/dh")]);
+            objects
+                .secrets
+                .insert(ObjectName::new("ingress", "dh"), secret(file, text));
+            let (config, said) = merge(&mut merger, &objects);
+            assert_eq!(config.ssl_dh_param.is_some(), fault.is_none(), "{text}");
+            let said = said.concat();
+            assert!(
+                fault.map_or(said.is_empty(), |fault| said.contains(fault)),
+                "{fault:?} {said}"
+            );
+        }
+        let (config, said) = merge(&mut merger, &snapshot(&[("ssl-dh-param", "ingress/dh")]));
+        assert_eq!(config.ssl_dh_param, None);
+        assert_eq!(said, ["there is no Secret ingress/dh"]);
+    }
+}

@@ -262,8 +262,8 @@ Keys of the ConfigMap that the flag `--configmap` names. This page is generated 
 `ingress-model`; a test keeps the two equal.
 
 Unknown keys and values that cannot be used are reported, by an event on the ConfigMap and in the log; the default holds
-for them, and everything else is taken. Keys that this version does not act on yet are reported when used. Any change of
-what the configuration files show reloads NGINX.
+for them, and everything else is taken. Keys that nothing acts on are reported when used. Any change of what the
+configuration files show reloads NGINX.
 ";
 
 /// The documentation of all keys, in Markdown.
@@ -285,7 +285,11 @@ pub fn config_keys_markdown() -> String {
                 cell(key.value),
                 cell(key.default),
                 key.context,
-                key.status,
+                if key.is_read() {
+                    key.status.to_string()
+                } else {
+                    "no".to_owned()
+                },
                 cell(key.doc),
             );
         }

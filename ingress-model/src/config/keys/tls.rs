@@ -1,6 +1,6 @@
 //! Keys of TLS.
 
-use crate::value::Seconds;
+use crate::{annotation::Status, value::Seconds};
 
 use super::{
     Context, KEY, KeyInfo,
@@ -136,6 +136,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "enable-ocsp",
         value: "boolean",
         default: "false",
+        status: Status::NotYet,
         example: "true",
         bad: Some("sure"),
         doc: "Whether the state of certificates is stapled.",
