@@ -7,7 +7,7 @@ use kube::{
     Client, Config,
     config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
-use tracing::error;
+use tracing::{error, info};
 
 use crate::args::KubernetesArgs;
 
@@ -57,6 +57,7 @@ pub async fn client(args: &KubernetesArgs) -> Result<Client, ClusterError> {
     config
         .headers
         .push((USER_AGENT, HeaderValue::from_static(AGENT)));
+    info!(address = %config.cluster_url, "following an API server");
     Client::try_from(config).map_err(|source| ClusterError::Client {
         source: Box::new(source),
     })

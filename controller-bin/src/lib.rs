@@ -52,6 +52,7 @@ pub mod metrics;
 pub mod nginx;
 pub mod observe;
 pub mod planner;
+pub mod preflight;
 pub mod publish;
 pub mod quarantine;
 mod run;

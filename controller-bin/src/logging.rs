@@ -1,10 +1,9 @@
 //! Where log lines go, and how many of them there are.
 
-use std::{io, os::fd::AsFd};
+use std::{env, io, os::fd::AsFd};
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use tracing::Level;
-use tracing_subscriber::{EnvFilter, filter::Directive, fmt::time::SystemTime};
+use tracing_subscriber::{EnvFilter, fmt::time::SystemTime};
 
 use crate::args::{LogFormat, LoggingArgs};
 
@@ -15,25 +14,32 @@ use crate::args::{LogFormat, LoggingArgs};
 pub fn start(args: &LoggingArgs) {
     append(io::stdout());
     append(io::stderr());
-    let own: Directive = match args.verbosity {
-        ..2 => Level::INFO,
-        2..5 => Level::DEBUG,
-        5.. => Level::TRACE,
-    }
-    .into();
-    let filter = EnvFilter::builder()
-        .with_default_directive(own)
-        .from_env_lossy();
+    let given = env::var("RUST_LOG").ok().filter(|given| !given.is_empty());
+    let filter = given.unwrap_or_else(|| directives(args.verbosity));
+    let filter = EnvFilter::builder().parse_lossy(filter);
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_timer(SystemTime)
         .with_writer(io::stderr)
+        // Whoever read standard error may have gone. To say there that nothing can be said there would be a panic.
+        .log_internal_errors(false)
         .with_target(args.verbosity >= 2);
     // The error is that a program around us has started already.
     let _started = match args.log_format {
         LogFormat::Human => lines.with_ansi(false).try_init(),
         LogFormat::Json => lines.json().flatten_event(true).try_init(),
     };
+}
+
+/// What is logged, as `RUST_LOG` would say it. Of libraries that is less, unless more is asked for: faults of which they
+/// speak are told by us as well.
+fn directives(verbosity: i32) -> String {
+    match verbosity {
+        ..2 => "info,kube_client::client::builder=off,notify=warn",
+        2..5 => "debug",
+        5.. => "trace",
+    }
+    .to_owned()
 }
 
 /// Has writes to one of our streams go to its end. Where it is a file, NGINX writes to the same one, and the two would

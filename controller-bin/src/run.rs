@@ -11,7 +11,10 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, Client};
 use lua_sync_client::{Endpoint, LuaSyncClient, Retry, Settings, Synchronizer};
 use nginx_render::Renderer;
-use rustix::{fs::Mode, process::umask};
+use rustix::{
+    fs::Mode,
+    process::{Pid, Signal, kill_process, umask},
+};
 use sync_queue::{Queue, Rate, RateError};
 use tokio::{
     runtime::Handle,
@@ -40,6 +43,7 @@ use crate::{
     },
     observe::{Load, Observer},
     planner::Planner,
+    preflight::{self, PreflightError},
     publish::Publisher,
     quarantine::Quarantine,
     shutdown::Signals,
@@ -91,14 +95,9 @@ pub enum Error {
     /// The rate of reloads is none.
     #[error("cannot use flag --sync-rate-limit")]
     Rate(#[from] RateError),
-    /// A port is taken.
-    #[error("port {port} of flag {flag} is in use")]
-    PortInUse {
-        /// The flag.
-        flag: &'static str,
-        /// The port.
-        port: u16,
-    },
+    /// NGINX could not do its work.
+    #[error(transparent)]
+    Preflight(#[from] PreflightError),
     /// Health checks cannot be answered.
     #[error("cannot listen for health checks at {address}")]
     Listen {
@@ -122,6 +121,19 @@ struct Prepared {
     configuration: Configuration,
     process: Arc<Process>,
     certificate: Certificate,
+}
+
+/// Ends NGINX when the controller goes down by a fault: nobody would look after it.
+struct EndedWithUs(Arc<Process>);
+
+impl Drop for EndedWithUs {
+    fn drop(&mut self) {
+        let pid = self.0.pid().and_then(|pid| i32::try_from(pid).ok());
+        if let Some(pid) = pid.and_then(Pid::from_raw) {
+            // It fails when NGINX has just ended.
+            let _gone = kill_process(pid, Signal::TERM);
+        }
+    }
 }
 
 /// Keeps objects coming while it lives.
@@ -155,6 +167,7 @@ impl Args {
             inspector,
         } = self.prepare_nginx().await?;
 
+        let _ended_with_us = EndedWithUs(Arc::clone(&process));
         let directory = self.nginx_directory();
         let (store, source) = self.follow_objects().await?;
         let client = LuaSyncClient::new(
@@ -251,7 +264,11 @@ impl Args {
             () = signals.hurry() => {}
         }
         finish(&plane, publisher, &mut signals).await;
-        signals.grace(self.nginx.post_shutdown_grace_period()).await;
+        let rest = self.nginx.post_shutdown_grace_period();
+        if !rest.is_zero() {
+            info!(?rest, "waiting, as --post-shutdown-grace-period says");
+        }
+        signals.grace(rest).await;
         info!("ended");
         Ok(code)
     }
@@ -272,6 +289,7 @@ impl Args {
         let binary = program::find(self.nginx.nginx_binary.as_deref());
         let capabilities = program::probe(&binary).await?;
         info!(release = env!("CARGO_PKG_VERSION"), nginx = ?capabilities.version(), "starting");
+        preflight::check_modules(&binary, &capabilities)?;
         let directory = self.nginx_directory();
         let in_pod = self.kubernetes.pod_name.is_some();
         let group = machine::workers_group();
@@ -280,7 +298,7 @@ impl Args {
         let environment = machine::environment(self, &directory, &certificate.pem);
         let process = Process::new(&binary, &configuration.main());
         process.end_leftovers().await;
-        self.check_ports()?;
+        preflight::check_ports(&binary, self.ports.of_nginx())?;
         Ok(Prepared {
             inspector: Inspector {
                 directives: program::directives(&binary).await?,
@@ -313,17 +331,6 @@ impl Args {
         )
     }
 
-    /// Says before anything is started that a port is taken; NGINX would say it again and again.
-    fn check_ports(&self) -> Result<(), Error> {
-        for (flag, port) in self.ports.of_nginx() {
-            let bound = TcpListener::bind(("0.0.0.0", port));
-            if bound.is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse) {
-                return Err(Error::PortInUse { flag, port });
-            }
-        }
-        Ok(())
-    }
-
     /// Begins to bring objects into a store.
     async fn follow_objects(&self) -> Result<(Arc<Store>, Source), Error> {
         if let Some(directory) = &self.kubernetes.manifests {
@@ -333,7 +340,6 @@ impl Args {
                 controller: self.rules.controller_class.clone(),
             };
             let followed = Manifests::start(directory, class, Arc::clone(&store))?;
-            info!(directory = %directory.display(), "following a directory of manifests");
             return Ok((
                 store,
                 Source::Manifests {
@@ -345,7 +351,6 @@ impl Args {
         let lists = watch::lists(self);
         let store = Arc::new(Store::awaiting(lists.iter().map(ToString::to_string)));
         let watches = watch::start(&client, lists, &store);
-        info!("following an API server");
         Ok((
             store,
             Source::Cluster {

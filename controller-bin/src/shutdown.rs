@@ -1,6 +1,6 @@
 //! The end of the controller: asked for by a signal, hurried by a second one.
 
-use std::{io, time::Duration};
+use std::{fs, io, time::Duration};
 
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
@@ -8,11 +8,14 @@ use tokio::{
 };
 use tracing::{info, warn};
 
-/// The signals that ask for the end: SIGTERM, from Kubernetes, and SIGINT, from a terminal.
+/// The signals that ask for the end: SIGTERM, from Kubernetes; SIGINT and SIGQUIT, from a terminal, and SIGHUP when it is
+/// closed, unless the controller was started so that it does not mind that (nohup(1)).
 #[derive(Debug)]
 pub struct Signals {
     terminate: Signal,
     interrupt: Signal,
+    quit: Signal,
+    hang_up: Option<Signal>,
     hurried: bool,
 }
 
@@ -23,9 +26,13 @@ impl Signals {
     ///
     /// When the system does not let us.
     pub fn listen() -> io::Result<Self> {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let minds = !is_ignored(&status, SignalKind::hangup());
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
+            quit: signal(SignalKind::quit())?,
+            hang_up: minds.then(|| signal(SignalKind::hangup())).transpose()?,
             hurried: false,
         })
     }
@@ -60,6 +67,40 @@ impl Signals {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
             _ = self.interrupt.recv() => "SIGINT",
+            _ = self.quit.recv() => "SIGQUIT",
+            () = received(self.hang_up.as_mut()) => "SIGHUP",
         }
+    }
+}
+
+/// Waits for a signal, for ever if it is not taken.
+async fn received(signal: Option<&mut Signal>) {
+    match signal {
+        Some(signal) => {
+            let _received = signal.recv().await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether a process ignores a signal, as its status in /proc says (proc(5), `SigIgn`: a bit a signal, in hexadecimal).
+fn is_ignored(status: &str, signal: SignalKind) -> bool {
+    let mut lines = status.lines();
+    let mask = lines.find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.unwrap_or_default() >> (signal.as_raw_value() - 1) & 1 == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signals_that_are_ignored_are_told_from_the_others() {
+        let status = "Name:\tx\nSigBlk:\t0000000000000003\nSigIgn:\t0000000000001001\n";
+        assert!(is_ignored(status, SignalKind::hangup()));
+        assert!(is_ignored(status, SignalKind::pipe()));
+        assert!(!is_ignored(status, SignalKind::interrupt()));
+        assert!(!is_ignored("", SignalKind::hangup()));
     }
 }

@@ -26,6 +26,7 @@ use tracing::{debug, info, warn};
 
 use crate::{
     args::Args,
+    chain::chain,
     store::{Change, Scope, Store},
     stored::{HELM_RELEASE, Stored},
 };
@@ -273,9 +274,10 @@ impl<K: Stored> Follower<'_, K> {
 
     fn complain(&mut self, error: &watcher::Error) {
         let code = status(error);
+        let error = chain(error);
         if self.list.optional && matches!(code, Some(403 | 404)) {
             if self.trouble.is_none() {
-                warn!(list = %self.list, %error, "the API server refuses a list; going on without it");
+                warn!(list = %self.list, error, "the API server refuses a list; going on without it");
             }
             self.store.set_refused(self.list.kind, true);
             self.store.listed(&self.list.to_string());
@@ -283,11 +285,11 @@ impl<K: Stored> Follower<'_, K> {
             debug!(list = %self.list, "the watch fell behind; listing anew");
             return;
         } else if self.trouble.is_none() {
-            warn!(list = %self.list, %error, "cannot follow objects; what is known of them holds, trying again");
+            warn!(list = %self.list, error, "cannot follow objects; what is known of them holds, trying again");
         } else {
-            debug!(list = %self.list, %error, "still cannot follow objects");
+            debug!(list = %self.list, error, "still cannot follow objects");
         }
-        self.trouble = Some(error.to_string());
+        self.trouble = Some(error);
     }
 
     fn recovered(&mut self) {

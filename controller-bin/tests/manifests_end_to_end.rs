@@ -10,7 +10,7 @@ use rustls::pki_types::CertificateDer;
 use site::{
     Site,
     backend::{Backend, annotated, ingress, service},
-    controller, http, open_directory, send,
+    controller, http, is_nginx, open_directory, send,
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -275,7 +275,7 @@ async fn a_request_that_is_being_answered_is_finished_before_the_end() {
         .unwrap();
     assert!(request.await.unwrap().ends_with("late"));
     assert!(site.ended().await.success());
-    assert!(!site::is_nginx(site.nginx()));
+    assert!(!is_nginx(site.nginx()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -310,6 +310,29 @@ async fn a_second_signal_hurries_the_end() {
     site.signal(Signal::INT);
     assert!(site.ended().await.success());
     assert!(request.await.unwrap().is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_terminal_that_is_closed_ends_the_controller_along_with_nginx() {
+    let mut site = Site::with_manifests(&[]).await;
+    let nginx = site.nginx();
+    site.signal(Signal::HUP);
+    assert!(site.ended().await.success(), "{}", site.log());
+    assert!(!is_nginx(nginx));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_controller_goes_on_when_nobody_reads_its_log() {
+    let directory = open_directory();
+    let manifests = directory.path().join("manifests");
+    fs::create_dir(&manifests).unwrap();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let flag = format!("--manifests={}", manifests.display());
+    let site = Site::start_with_log(directory, &[&flag], writer.into());
+    site.ready().await;
+    site.write("ingress.yaml", &ingress("shop", "shop.test", "none", ""));
+    site.answers("shop.test", "/", 503, "").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

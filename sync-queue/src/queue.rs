@@ -151,11 +151,19 @@ impl<K: Eq + Hash + Clone + Debug> Queue<K> {
             () = self.work(&mut sync) => {}
         }
         let drain = shared.abandon();
-        if !drain.is_complete() {
+        let Drain {
+            failed, unfinished, ..
+        } = drain;
+        if failed > 0 {
             tracing::warn!(
-                failed = drain.failed,
-                unfinished = drain.unfinished,
+                failed,
+                unfinished,
                 "the queue was closed before every sync succeeded"
+            );
+        } else if unfinished > 0 {
+            tracing::debug!(
+                unfinished,
+                "the queue was closed before every sync was made"
             );
         }
         drain
@@ -195,7 +203,8 @@ impl<K: Eq + Hash + Clone + Debug> Queue<K> {
                 let retry_in = self.shared.failed(&task, began.elapsed(), &mut self.delays);
                 let Task { key, attempt, .. } = task;
                 // The alternate form shows the whole chain of error types that have one.
-                tracing::warn!(?key, attempt, ?retry_in, "sync failed: {error:#}");
+                let retry_in = retry_in.map(tracing::field::debug);
+                tracing::warn!(?key, attempt, retry_in, "sync failed: {error:#}");
             }
         }
     }

@@ -165,8 +165,16 @@ impl Args {
     }
 }
 
-/// A command with switches as pflag has them: `--x` means `--x=true`, and a value needs the equals sign.
+/// A command with switches as pflag has them: `--x` means `--x=true`, and a value needs the equals sign. The help says of
+/// each flag without effect that it has none.
 pub(crate) fn with_switches(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|arg| match arg.get_help() {
+        Some(help) if WITHOUT_EFFECT.contains(&arg.get_id().as_str()) => {
+            let help = format!("{help}{IDLE}");
+            arg.help(help)
+        }
+        _ => arg,
+    });
     command.mut_args(|arg| match arg.get_default_values() {
         [value] if value == "true" || value == "false" => arg
             .num_args(0..=1)
@@ -216,6 +224,9 @@ const WITHOUT_EFFECT: &[&str] = &[
     "maxmind_retries_timeout",
     "disable_full_test",
 ];
+
+/// What the help says of them.
+const IDLE: &str = " (without effect)";
 
 fn given_without_effect(matches: &ArgMatches) -> Vec<String> {
     let given: BTreeSet<&str> = matches
@@ -358,6 +369,17 @@ mod tests {
                 "{id}"
             );
         }
+    }
+
+    #[test]
+    fn the_help_names_flags_without_effect() {
+        let help = with_switches(Args::command()).render_help().to_string();
+        let flag = |name: &str| {
+            let mut lines = help.lines().skip_while(|line| !line.contains(name)).skip(1);
+            lines.next().unwrap_or_default().trim().to_owned()
+        };
+        assert!(flag("--sync-period").ends_with("(without effect) [default: 0]"));
+        assert!(!flag("--sync-rate-limit").contains("without effect"));
     }
 
     #[test]

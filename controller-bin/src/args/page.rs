@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clap::{Arg, CommandFactory};
 
-use super::{Args, WITHOUT_EFFECT, with_switches};
+use super::{Args, IDLE, WITHOUT_EFFECT, with_switches};
 
 const INTRODUCTION: &str = "\
 # Flags
@@ -79,6 +79,8 @@ fn default(arg: &Arg) -> String {
 fn meaning(arg: &Arg) -> String {
     let text = arg.get_long_help().or(arg.get_help());
     let text = text.map(ToString::to_string).unwrap_or_default();
+    // A column of its own says so.
+    let text = text.strip_suffix(IDLE).unwrap_or(&text);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let variable = arg.get_env().map(|name| name.to_string_lossy());
     let variable = variable.map_or_else(String::new, |name| format!(" (`{name}`)"));

@@ -23,7 +23,7 @@ pub struct PortArgs {
     #[arg(long, value_name = "PORT", default_value_t = 10246)]
     pub status_port: u16,
 
-    /// Local port at which NGINX's stream module is told of endpoints
+    /// Port that no TCP or UDP service can have, as in ingress-nginx; NGINX's stream module is told of endpoints by files
     #[arg(long, value_name = "PORT", default_value_t = 10247)]
     pub stream_port: u16,
 

@@ -15,7 +15,7 @@ use std::{
     collections::BTreeSet,
     fs::{self, Permissions},
     net::TcpListener,
-    os::unix::fs::PermissionsExt,
+    os::{fd::OwnedFd, unix::fs::PermissionsExt},
     path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
     time::{Duration, Instant},
@@ -94,6 +94,12 @@ impl Site {
 
     /// Starts a controller with these flags besides those for ports and directories.
     pub(crate) fn start(directory: TempDir, flags: &[&str]) -> Self {
+        let log = fs::File::create(directory.path().join("log")).expect("it is writable");
+        Self::start_with_log(directory, flags, log.into())
+    }
+
+    /// Starts a controller with these flags, which logs to there.
+    pub(crate) fn start_with_log(directory: TempDir, flags: &[&str], log: OwnedFd) -> Self {
         let [http, https, status, default, healthz] = free_ports();
         let ports = Ports {
             http,
@@ -102,7 +108,6 @@ impl Site {
             default,
             healthz,
         };
-        let log = fs::File::create(directory.path().join("log")).expect("it is writable");
         let mut command = controller();
         command
             .arg(format!(
@@ -123,7 +128,7 @@ impl Site {
             ])
             .args(flags)
             .stdin(Stdio::null())
-            .stdout(log.try_clone().expect("a file can be shared"))
+            .stdout(log.try_clone().expect("it can be shared"))
             .stderr(log);
         let child = tokio::process::Command::from(command)
             .spawn()
