@@ -41,8 +41,7 @@ pub(crate) struct Hosts {
     pub(crate) servers: BTreeMap<Host, Arc<Server>>,
     /// The decisions about those entries about which there are any.
     pub(crate) decisions: BTreeMap<Host, Arc<Vec<Decision>>>,
-    /// Hosts with more than servers and decisions: certificates, Secrets, diagnostics or TLS that is passed through. The
-    /// catch-all host is one.
+    /// Hosts with more than servers and decisions: a certificate, Secrets or diagnostics. The catch-all host is one.
     pub(crate) noted: BTreeSet<Host>,
     /// What there is to say about further names of hosts.
     pub(crate) name_diagnostics: Vec<Diagnostic>,

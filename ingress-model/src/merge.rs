@@ -23,7 +23,6 @@ use crate::{
     live::UpstreamName,
     options::Options,
     outcome::Outcome,
-    passthrough,
     secrets::Secrets,
     services::{self, Services},
     snapshot::Snapshot,
@@ -222,7 +221,6 @@ impl Merger {
         };
         let mut diagnostics = self.config_diagnostics.clone();
         let (model, provenance) = assemble::assemble(parts, &mut self.secrets, &mut diagnostics);
-        let passthrough = passthrough::find(&self.hosts, &self.services, &mut diagnostics);
         diagnostics.extend(self.ingresses.diagnostics().cloned());
         diagnostics.extend(self.hosts.name_diagnostics.iter().cloned());
         diagnostics.extend(self.canaries.diagnostics.iter().cloned());
@@ -233,7 +231,6 @@ impl Merger {
         diagnostics.dedup();
         Outcome {
             model,
-            passthrough,
             diagnostics,
             provenance,
             dependencies: self.dependencies.clone(),

@@ -1,10 +1,8 @@
 //! What a merge yields.
 
-use std::collections::BTreeMap;
-
 use crate::{
-    dependencies::Dependencies, diagnostic::Diagnostic, host::Host, layout::Layout, live::Live,
-    passthrough::Passthrough, provenance::Provenance, snapshot::LastGood,
+    dependencies::Dependencies, diagnostic::Diagnostic, layout::Layout, live::Live,
+    provenance::Provenance, snapshot::LastGood,
 };
 
 /// The configuration: what files show, and what a running NGINX is told.
@@ -21,8 +19,6 @@ pub struct Model {
 pub struct Outcome {
     /// The configuration.
     pub model: Model,
-    /// Hosts whose TLS is to be passed through; NGINX does not know of it.
-    pub passthrough: BTreeMap<Host, Passthrough>,
     /// What objects' authors and the operator should know, sorted, without repetition.
     pub diagnostics: Vec<Diagnostic>,
     /// Who defined what, and who lost it.

@@ -44,8 +44,6 @@ pub(crate) struct Built {
     pub(crate) aliases: Option<(Arc<Definition>, Vec<Host>)>,
     /// `from-to-www-redirect`.
     pub(crate) redirects: bool,
-    /// `ssl-passthrough`.
-    pub(crate) passes_through: bool,
     pub(crate) certificate: Option<HostCertificate>,
     pub(crate) decisions: Arc<Vec<Decision>>,
     pub(crate) diagnostics: Vec<Diagnostic>,
@@ -56,10 +54,7 @@ pub(crate) struct Built {
 impl Built {
     /// Whether there is more to it than the server and who decides about it.
     pub(crate) fn is_notable(&self) -> bool {
-        self.certificate.is_some()
-            || self.passes_through
-            || !self.secrets.is_empty()
-            || !self.diagnostics.is_empty()
+        self.certificate.is_some() || !self.secrets.is_empty() || !self.diagnostics.is_empty()
     }
 }
 
@@ -116,9 +111,6 @@ pub(crate) fn build(
         redirects: definitions
             .iter()
             .any(|definition| definition.settings.server.from_to_www_redirect),
-        passes_through: definitions
-            .iter()
-            .any(|definition| definition.settings.server.ssl_passthrough),
         certificate,
         decisions: Arc::new(ledger.decisions),
         diagnostics: ledger.diagnostics,

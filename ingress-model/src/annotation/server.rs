@@ -108,7 +108,8 @@ pub(super) fn http2_push_preload(reader: &mut Reader<'_>) -> bool {
 pub(super) fn ssl_passthrough(reader: &mut Reader<'_>) -> bool {
     let wanted = reader.boolean("ssl-passthrough").unwrap_or(false);
     if wanted && !reader.passes_tls {
-        let message = "has no effect without the flag --enable-ssl-passthrough: TLS ends at the controller";
+        let message =
+            "has no effect without the flag --enable-ssl-passthrough: TLS ends at the controller";
         reader.ineffective("ssl-passthrough", message);
     }
     wanted && reader.passes_tls

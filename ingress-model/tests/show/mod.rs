@@ -55,15 +55,6 @@ pub(crate) fn show(outcome: &Outcome) -> BTreeMap<&'static str, String> {
         ("certificates", certificates),
         ("streams", streams),
         (
-            "passthrough",
-            lines(
-                outcome
-                    .passthrough
-                    .iter()
-                    .map(|(host, to)| format!("{host} {} {}", to.address, to.port)),
-            ),
-        ),
-        (
             "diagnostics",
             lines(outcome.diagnostics.iter().map(diagnostic)),
         ),
