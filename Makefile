@@ -10,7 +10,7 @@ BUILD_PACKAGES := gcc libc6-dev curl openssl ca-certificates procps
 BENCH_PACKAGES := wrk
 export INSTA_UPDATE ?= no
 
-.PHONY: help packages bench-packages fmt lint doc unit examples demo test bench deny
+.PHONY: help packages bench-packages fmt lint doc unit examples demo test bench chaos deny
 
 help: ## Lists the recipes.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -41,12 +41,20 @@ demo: packages ## The quick start: three back ends, two hosts, on ports 8080 and
 	cargo build --locked -p controller-bin -p examples --bins --examples
 	CHECK=$(CHECK) ./examples/quickstart/demo.sh
 
-test: packages fmt lint doc unit examples ## Everything that CI runs.
+test: packages fmt lint doc unit examples ## What CI runs: all of these and the demo.
 	$(MAKE) demo CHECK=1
 
 bench: bench-packages ## Benchmarks: merge, rendering, 1,000 Ingresses from start to serving, endpoint propagation.
 	cargo bench --workspace --locked
 	./examples/bench/run.sh
+
+chaos: packages ## Random faults against a real NGINX: CHAOS_ROUNDS (250), CHAOS_SEED (the time).
+	CHAOS_ROUNDS=$${CHAOS_ROUNDS:-250} CHAOS_SEED=$${CHAOS_SEED:-$$(date +%s)} \
+	    cargo test --locked -p controller-bin --test chaos -- --nocapture
+
+bench-data-plane: bench-packages ## What a request costs against a static upstream of the same NGINX.
+	cargo build --release --locked -p controller-bin --bins
+	./examples/bench/data-plane.sh $${CARGO_TARGET_DIR:-target}/release/nginx-ingress-controller
 
 deny: ## Licences, sources and duplicates of dependencies (needs cargo-deny).
 	cargo deny check bans licenses sources
