@@ -319,3 +319,60 @@ fn a_refused_version_keeps_the_one_before_until_a_good_one_comes() {
     story.apply(ingress("a", "a.test", "b", &json!({})));
     assert!(story.reloads());
 }
+
+#[test]
+fn a_default_backend_comes_changes_and_goes_without_a_reload() {
+    let spare = json!({"nginx.ingress.kubernetes.io/default-backend": "spare"});
+    let mut story = Story::new(&[
+        ingress("a", "a.test", "a", &spare),
+        ingress("b", "b.test", "b", &spare),
+    ]);
+    let name = "custom-default-backend-shop-spare";
+    assert_eq!(story.addresses(name), [""; 0]);
+    let told = |story: &Story| {
+        let diagnostics = story.now().diagnostics.iter();
+        diagnostics
+            .filter(|told| told.key.as_deref() == Some("default-backend"))
+            .count()
+    };
+    assert_eq!(told(&story), 2);
+    for pods in [&["10.0.0.9"][..], &["10.0.0.8", "10.0.0.9"], &[]] {
+        story.apply(web("spare", pods));
+        assert_eq!(story.addresses(name), pods);
+        assert!(!story.reloads());
+    }
+    for ingress in ["a", "b"] {
+        let backends = &story.now().model.live.backends;
+        assert!(backends.contains_key(&UpstreamName::new(name)));
+        let ingress = ObjectName::new("shop", ingress);
+        story.snapshot.ingresses.remove(&ingress);
+        story.merge();
+    }
+    let backends = &story.now().model.live.backends;
+    assert!(!backends.contains_key(&UpstreamName::new(name)));
+    assert_eq!(told(&story), 0);
+}
+
+#[test]
+fn the_other_name_is_redirected_as_long_as_nobody_serves_it() {
+    let wish = json!({"nginx.ingress.kubernetes.io/from-to-www-redirect": "true"});
+    let alias = json!({"nginx.ingress.kubernetes.io/server-alias": "www.a.test"});
+    let redirected = |story: &Story, host: &str| {
+        let server = &story.now().model.layout.servers[&Host::parse(host).unwrap()];
+        server.redirected.as_ref().map(ToString::to_string)
+    };
+    let mut story = Story::new(&[ingress("a", "a.test", "a", &wish)]);
+    assert_eq!(redirected(&story, "a.test").as_deref(), Some("www.a.test"));
+    story.apply(ingress("www", "www.a.test", "b", &wish));
+    assert_eq!(redirected(&story, "a.test"), None);
+    assert_eq!(redirected(&story, "www.a.test"), None);
+    story.apply(ingress("www", "www.b.test", "b", &wish));
+    assert_eq!(redirected(&story, "a.test").as_deref(), Some("www.a.test"));
+    assert_eq!(redirected(&story, "www.b.test").as_deref(), Some("b.test"));
+    story.apply(ingress("www", "c.test", "b", &alias));
+    assert_eq!(redirected(&story, "a.test"), None);
+    story.apply(ingress("www", "c.test", "b", &json!({})));
+    assert_eq!(redirected(&story, "a.test").as_deref(), Some("www.a.test"));
+    story.apply(ingress("a", "a.test", "a", &json!({})));
+    assert_eq!(redirected(&story, "a.test"), None);
+}
