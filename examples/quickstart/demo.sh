@@ -2,12 +2,14 @@
 # The quick start behind `make demo`: three back ends, the controller on a copy of the manifests beside this script,
 # a few requests with their answers, and an endpoint change that does not reload NGINX.
 # CHECK=1 verifies every answer and exits; otherwise everything keeps running until Ctrl-C.
+# Needs the ports named below; needs no root.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 check=${CHECK:-}
 work=target/demo
 manifests=$work/manifests
+ports=(8080 8443 8181 9001 9002 9003 10246 10254)
 binaries=${CARGO_TARGET_DIR:-target}/debug
 passed=0
 failed=0
@@ -41,7 +43,7 @@ YAML
 show() { # EXPECTED CURL-ARGUMENT...: prints the command and its answer, and counts whether it is the expected one
     local expected=$1 answer
     shift
-    printf '\n$ curl %s\n' "$*"
+    printf '\n$ curl%s\n' "$(printf ' %s' "${@@Q}" | sed -E "s/'([[:alnum:]_./:=-]+)'/\1/g")"
     answer=$(curl --silent --show-error --max-time 5 "$@" 2>&1) || true
     printf '%s\n' "$answer"
     if grep --quiet --fixed-strings -- "$expected" <<<"$answer"; then
@@ -56,7 +58,7 @@ await() { # SECONDS COMMAND...: until the command succeeds
     local deadline=$((SECONDS + $1))
     shift
     until "$@" >/dev/null 2>&1; do
-        if [ "$SECONDS" -ge "$deadline" ]; then
+        if [ "$SECONDS" -ge "$deadline" ] || ! kill -0 "$controller"; then
             printf 'gave up waiting for: %s\n' "$*" >&2
             tail -n 20 "$work/controller.log" >&2
             return 1
@@ -75,6 +77,17 @@ answers() { # WORD CURL-ARGUMENT...: whether the answer starts with the word
     curl --silent --max-time 2 "$@" | grep --quiet "^$word:"
 }
 
+exec 9> "$(dirname "$work")/demo.lock"
+if ! flock --nonblock 9; then
+    echo "a demo of this checkout runs already; end it first" >&2
+    exit 1
+fi
+for port in "${ports[@]}"; do
+    if (exec 3<> "/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
+        echo "port $port is in use, and the demo needs it (see 'ss -ltnp sport = :$port')" >&2
+        exit 1
+    fi
+done
 rm -rf "$work"
 mkdir -p "$manifests"
 cp examples/quickstart/manifests/*.yaml "$manifests"
@@ -85,6 +98,7 @@ for backend in storefront:9001 cart:9002 account:9003; do
 done
 "$binaries/nginx-ingress-controller" --manifests="$manifests" --nginx-dir="$work/nginx" \
     --http-port=8080 --https-port=8443 --post-shutdown-grace-period=0 > "$work/controller.log" 2>&1 & pids+=($!)
+controller=$!
 echo "the controller's log is in $work/controller.log"
 await 30 curl --silent --fail --max-time 2 http://127.0.0.1:10254/healthz
 

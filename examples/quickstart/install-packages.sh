@@ -9,7 +9,13 @@ done
 [ ${#missing[@]} -eq 0 ] && exit 0
 
 as_root=()
-[ "$(id -u)" -eq 0 ] || as_root=(sudo)
+if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null; then
+        echo "these Debian packages are missing, and without sudo only root can install them: ${missing[*]}" >&2
+        exit 1
+    fi
+    as_root=(sudo)
+fi
 echo "installing ${missing[*]}"
 "${as_root[@]}" apt-get update --quiet --quiet
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --no-install-recommends "${missing[@]}"
