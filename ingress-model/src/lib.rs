@@ -18,6 +18,10 @@
 //!
 //! Ingresses are taken in the order of their creation. Where two define the same thing, [`ConflictPolicy`] decides:
 //! by default the last definition wins.
+//!
+//! The types of objects are those of `k8s-openapi`, built without a choice of Kubernetes' version: the program that is
+//! built makes it, with `k8s-openapi = { version = "0.29", default-features = false, features = ["v1_33"] }` or another
+//! version in its `Cargo.toml`.
 
 mod admit;
 mod alias;

@@ -17,7 +17,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         scope: Scope::Ingress,
         effect: Effect::Dynamic,
         example: "true",
-        doc: "Makes the Ingress a canary: it takes a part of the requests of the Ingress with the same host and path.",
+        doc: "Makes the Ingress a canary: it takes a part of the requests that go to the same Service as those of its hosts and paths, for other hosts too.",
         ..ANNOTATION
     },
     AnnotationInfo {
