@@ -105,7 +105,12 @@ fn expression_fault(statement: &Statement) -> Option<String> {
             compile_fault(pattern)
         }
         (Block::Free, _) => None,
-        (_, ["location", "~" | "~*", pattern] | ["rewrite", pattern, ..]) => compile_fault(pattern),
+        (
+            _,
+            ["location", "~" | "~*", pattern]
+            | ["rewrite", pattern, ..]
+            | ["if", .., "~" | "~*" | "!~" | "!~*", pattern, ")"],
+        ) => compile_fault(pattern),
         (_, ["location", joined]) => {
             let pattern = joined.strip_prefix('~')?;
             compile_fault(pattern.strip_prefix('*').unwrap_or(pattern))
@@ -117,7 +122,6 @@ fn expression_fault(statement: &Statement) -> Option<String> {
         (_, ["if", .., "~" | "~*" | "!~" | "!~*", pattern]) => {
             compile_fault(pattern.strip_suffix(')').unwrap_or(pattern))
         }
-        (_, ["if", .., "~" | "~*" | "!~" | "!~*", pattern, ")"]) => compile_fault(pattern),
         _ => None,
     }
 }
