@@ -170,6 +170,11 @@ impl Draft {
                 words.push(Literal::constant("non_idempotent"));
             }
         }
+        if self.render.enable_syslog && self.render.syslog_host.is_none() {
+            let message = "syslog-host is not set; logs go to files".to_owned();
+            let reason = Reason::InvalidConfigKey;
+            report.tell("enable-syslog", reason, Fate::Refused, message);
+        }
         let policy = &self.policy;
         let redirect =
             proxy::redirect_arguments(&policy.proxy_redirect_from, &policy.proxy_redirect_to);
@@ -316,6 +321,7 @@ mod tests {
     fn companions(name: &str) -> &'static [(&'static str, &'static str)] {
         match name {
             "proxy-redirect-to" => &[("proxy-redirect-from", "http://inner.test/")],
+            "enable-syslog" => &[("syslog-host", "logs.test")],
             "global-auth-url" => &[],
             "global-auth-signin-redirect-param" => &[
                 ("global-auth-url", "http://auth.test/"),
@@ -448,6 +454,12 @@ mod tests {
         ]);
         assert_eq!(config, GlobalConfig::default());
         assert_eq!(faults.len(), 1);
+    }
+
+    #[test]
+    fn syslog_needs_a_host() {
+        let (_, faults) = parse(&[("enable-syslog", "true")]);
+        assert!(faults.concat().contains("syslog-host"), "{faults:?}");
     }
 
     #[test]
