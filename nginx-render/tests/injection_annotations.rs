@@ -11,6 +11,7 @@
 )]
 
 #[path = "support/grammar.rs"]
+#[allow(dead_code, reason = "these tests need a part of it")]
 mod grammar;
 #[path = "support/annotations.rs"]
 #[allow(dead_code, reason = "these tests need a part of it")]
@@ -340,7 +341,7 @@ proptest! {
     #[test]
     fn no_text_names_another_file(given in given()) {
         let served = given.served();
-        for (path, _) in &served.rendered.files {
+        for path in served.rendered.files.keys() {
             let parts = path.as_str().split('/');
             for part in parts {
                 let named = !part.is_empty()
