@@ -7,16 +7,22 @@ SHELL := /bin/bash
 NGINX_PACKAGES := nginx-light libnginx-mod-http-lua libnginx-mod-http-headers-more-filter libnginx-mod-stream \
     libnginx-mod-stream-js lua-cjson lua-resty-core
 BUILD_PACKAGES := gcc libc6-dev curl openssl ca-certificates procps
+# Modules that only some ConfigMap keys and annotations need.
+MODULE_PACKAGES := libnginx-mod-http-modsecurity modsecurity-crs libnginx-mod-http-brotli-filter \
+    libnginx-mod-http-brotli-static libnginx-mod-http-geoip2
 BENCH_PACKAGES := wrk
 export INSTA_UPDATE ?= no
 
-.PHONY: help packages bench-packages fmt lint doc unit examples demo test bench chaos deny
+.PHONY: help packages module-packages bench-packages fmt lint doc unit examples demo test bench bench-data-plane chaos deny
 
 help: ## Lists the recipes.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 packages: ## Installs Debian's packages that are missing (NGINX with its Lua module, a linker, curl).
 	@./examples/quickstart/install-packages.sh $(BUILD_PACKAGES) $(NGINX_PACKAGES)
+
+module-packages: packages ## Installs NGINX's further modules, which tests ask for.
+	@./examples/quickstart/install-packages.sh $(MODULE_PACKAGES)
 
 bench-packages: packages
 	@./examples/quickstart/install-packages.sh $(BENCH_PACKAGES)
@@ -30,7 +36,7 @@ lint: ## Clippy over everything, warnings denied.
 doc: ## The documentation, warnings denied.
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 
-unit: packages ## Unit, property, integration and documentation tests.
+unit: module-packages ## Unit, property, integration and documentation tests.
 	cargo test --workspace --all-targets --locked --no-fail-fast
 	cargo test --workspace --doc --locked --no-fail-fast
 
