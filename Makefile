@@ -13,7 +13,8 @@ MODULE_PACKAGES := libnginx-mod-http-modsecurity modsecurity-crs libnginx-mod-ht
 BENCH_PACKAGES := wrk
 export INSTA_UPDATE ?= no
 
-.PHONY: help packages module-packages bench-packages fmt lint doc unit examples demo test bench bench-data-plane chaos deny
+.PHONY: help packages module-packages bench-packages fmt lint doc unit examples demo test bench bench-data-plane \
+    chaos deny
 
 help: ## Lists the recipes.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
