@@ -253,6 +253,14 @@ impl Loader {
                 }));
             };
             inquiry.refusals += 1;
+            // Objects may have changed since: nobody is blamed for what is not there any more.
+            let (planned, _) = self.planner.plan()?;
+            if planned.model.layout != wanted.model.layout
+                && inquiry.refusals <= MOST_ISOLATED_AT_ONCE
+            {
+                wanted = self.plane.begin_load().unwrap_or(planned);
+                continue;
+            }
             let helped = inquiry.refusals <= MOST_ISOLATED_AT_ONCE
                 && self
                     .keep_apart(&rendered, &refusal, running, &mut inquiry)
@@ -356,6 +364,12 @@ impl Loader {
     ) -> Result<Option<Suspect>, LoadError> {
         inquiry.has_searched = true;
         let without = self.quarantine.levels();
+        let layout = trial.without(&[])?;
+        let rendered = self.render(&layout, &without)?;
+        if self.configuration.test(&rendered).await?.is_ok() {
+            // What was refused is not there any more.
+            return Ok(None);
+        }
         culprit::find(suspects, async |suspects: &[Suspect]| {
             inquiry.trials += 1;
             if inquiry.trials > MOST_TRIALS {
