@@ -13,6 +13,7 @@
 
 mod directory;
 mod object;
+mod order;
 mod pending;
 
 use std::{

@@ -18,7 +18,7 @@ use ingress_model::{
 };
 use tracing::{debug, error, info, warn};
 
-use super::object;
+use super::{object, order};
 use crate::store::Store;
 
 /// The directory as it was when last looked at.
@@ -42,6 +42,8 @@ struct File {
     stamp: Option<Stamp>,
     /// The last good content.
     objects: Vec<Arc<Object>>,
+    /// What else it holds.
+    ignored: Vec<Ignored>,
     /// What is wrong with the present content.
     error: Option<ManifestError>,
 }
@@ -162,11 +164,14 @@ impl Directory {
     }
 
     fn accept(&mut self, path: PathBuf, stamp: Stamp, content: Content) {
-        for ignored in &content.ignored {
-            report(&path, ignored);
-        }
         let full = self.root.join(&path);
         let file = self.files.entry(path).or_default();
+        if file.ignored != content.ignored {
+            for ignored in &content.ignored {
+                report(&full, ignored);
+            }
+            file.ignored = content.ignored;
+        }
         if file.error.take().is_some() {
             let objects = content.objects.len();
             info!(file = %full.display(), objects, "a manifest can be read again");
@@ -201,10 +206,11 @@ impl Directory {
     /// Tells the store, as one change, what is different from what it was told before.
     pub(super) fn tell(&mut self, store: &Store) {
         let Together {
-            objects: now,
+            objects: mut now,
             repeated,
             class_is_assumed,
         } = self.together();
+        order::keep(&self.told, &mut now);
         let gone = self.told.keys().filter(|object| !now.contains_key(object));
         let changed = now.iter().filter(|(reference, placed)| {
             self.told.get(reference).is_none_or(|told| {

@@ -237,6 +237,25 @@ fn ingresses_without_date_are_in_the_order_of_the_files() {
 }
 
 #[test]
+fn an_ingress_without_date_that_goes_changes_no_other() {
+    let followed = Followed::new(&[
+        ("0.yaml", &ingress("first", "")),
+        ("1.yaml", &ingress("second", "")),
+        ("2.yaml", &ingress("third", "")),
+    ]);
+    let _earlier = followed.store.take();
+    fs::rename(followed.path("0.yaml"), followed.path("0.txt")).unwrap();
+    followed.write("z.yaml", &service("z"));
+    followed.services_when(|names| names == ["default/z"]);
+    let changes = followed.store.take().1;
+    let told: Vec<_> = changes.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        told,
+        ["Ingress default/first deleted", "Service default/z added"]
+    );
+}
+
+#[test]
 fn a_class_is_assumed_only_where_none_is_defined() {
     let followed = Followed::new(&[]);
     let controllers = || -> Vec<_> {
