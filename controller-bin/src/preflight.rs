@@ -86,12 +86,13 @@ fn refuse(
     source: io::Error,
     may_more: impl FnOnce() -> bool,
 ) -> Result<(), PreflightError> {
-    match source.kind() {
-        io::ErrorKind::AddrInUse => Err(PreflightError::PortInUse { flag, port }),
-        io::ErrorKind::PermissionDenied if !may_more() => {
-            Err(PreflightError::PortForbidden { flag, port, source })
-        }
-        _ => Ok(()),
+    let kind = source.kind();
+    if kind == io::ErrorKind::AddrInUse {
+        Err(PreflightError::PortInUse { flag, port })
+    } else if kind == io::ErrorKind::PermissionDenied && !may_more() {
+        Err(PreflightError::PortForbidden { flag, port, source })
+    } else {
+        Ok(())
     }
 }
 

@@ -195,12 +195,7 @@ impl Args {
             shutdown_within: Some(DRAIN),
             ..sync_queue::Settings::default()
         });
-        let (loads, load_queue) = sync_queue::channel(sync_queue::Settings {
-            rate: Rate::per_second(self.nginx.sync_rate_limit)?,
-            // An NGINX that is about to end need not load anything any more.
-            shutdown_within: Some(Duration::ZERO),
-            ..sync_queue::Settings::default()
-        });
+        let (loads, load_queue) = self.load_queue()?;
         let options = self.rules_for(&source, certificate).await;
         let reviewer = Reviewer::new(Arc::clone(&store), options.clone())
             .with_inspector(inspector)
@@ -259,18 +254,29 @@ impl Args {
         drop(source);
         syncs.close();
         loads.close();
-        tokio::select! {
-            () = async { while queues.join_next().await.is_some() {} } => {}
-            () = signals.hurry() => {}
-        }
+        drain(&mut queues, &mut signals).await;
         finish(&plane, publisher, &mut signals).await;
+        self.rest(&mut signals).await;
+        info!("ended");
+        Ok(code)
+    }
+
+    fn load_queue(&self) -> Result<(sync_queue::Handle<LoadFiles>, Queue<LoadFiles>), RateError> {
+        Ok(sync_queue::channel(sync_queue::Settings {
+            rate: Rate::per_second(self.nginx.sync_rate_limit)?,
+            // An NGINX that is about to end need not load anything any more.
+            shutdown_within: Some(Duration::ZERO),
+            ..sync_queue::Settings::default()
+        }))
+    }
+
+    /// Waits between the end of NGINX and our own.
+    async fn rest(&self, signals: &mut Signals) {
         let rest = self.nginx.post_shutdown_grace_period();
         if !rest.is_zero() {
             info!(?rest, "waiting, as --post-shutdown-grace-period says");
         }
         signals.grace(rest).await;
-        info!("ended");
-        Ok(code)
     }
 
     fn warn_of_flags(&self) {
@@ -581,6 +587,14 @@ async fn repair(
                 syncs.enqueue_skippable(Cause::Clock);
             }
         }
+    }
+}
+
+/// Waits until the queues have ended.
+async fn drain(queues: &mut JoinSet<()>, signals: &mut Signals) {
+    tokio::select! {
+        () = async { while queues.join_next().await.is_some() {} } => {}
+        () = signals.hurry() => {}
     }
 }
 

@@ -77,7 +77,7 @@ fn default(arg: &Arg) -> String {
 }
 
 fn meaning(arg: &Arg) -> String {
-    let text = arg.get_long_help().or(arg.get_help());
+    let text = arg.get_long_help().or_else(|| arg.get_help());
     let text = text.map(ToString::to_string).unwrap_or_default();
     // A column of its own says so.
     let text = text.strip_suffix(IDLE).unwrap_or(&text);

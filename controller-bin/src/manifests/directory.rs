@@ -291,16 +291,15 @@ fn report(file: &Path, ignored: &Ignored) {
         meant,
     } = ignored;
     let file = format!("{}:{line}", file.display());
-    match meant {
-        Some((right_version, right_kind)) => {
-            warn!(
-                file,
-                api_version,
-                kind,
-                "an object is not read: did you mean apiVersion {right_version}, kind {right_kind}?"
-            );
-        }
-        None => debug!(file, api_version, kind, "objects of this kind are not read"),
+    if let Some((right_version, right_kind)) = meant {
+        warn!(
+            file,
+            api_version,
+            kind,
+            "an object is not read: did you mean apiVersion {right_version}, kind {right_kind}?"
+        );
+    } else {
+        debug!(file, api_version, kind, "objects of this kind are not read");
     }
 }
 
