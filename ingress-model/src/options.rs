@@ -50,6 +50,8 @@ pub struct Options {
     pub annotation_validation: bool,
     /// `--disable-svc-external-name`: Services of type ExternalName have no endpoints.
     pub disable_external_name: bool,
+    /// `--enable-ssl-passthrough`: TLS of hosts with `ssl-passthrough` goes to their Services as it is.
+    pub ssl_passthrough: bool,
     /// `--configmap`.
     pub config_map: Option<ObjectName>,
     /// `--tcp-services-configmap`.
@@ -86,6 +88,7 @@ impl Default for Options {
             annotations_prefix: "nginx.ingress.kubernetes.io".into(),
             annotation_validation: true,
             disable_external_name: false,
+            ssl_passthrough: false,
             config_map: None,
             tcp_services: None,
             udp_services: None,
