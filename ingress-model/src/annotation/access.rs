@@ -40,6 +40,9 @@ pub(super) fn read(reader: &mut Reader<'_>, location: &mut LocationSettings) {
     let config = reader.config;
     let allow = networks(reader, "allowlist-source-range");
     let deny = networks(reader, "denylist-source-range");
+    if allow.is_none() && config.policy.unusable.contains("whitelist-source-range") {
+        reader.deny("ConfigMap key whitelist-source-range cannot be used".into());
+    }
     location.allow = allow.unwrap_or_else(|| config.policy.allowlist_source_range.clone());
     location.deny = deny.unwrap_or_else(|| config.policy.denylist_source_range.clone());
     if !location.allow.is_empty() || !location.deny.is_empty() {
@@ -103,6 +106,19 @@ mod tests {
                 assert!(settings.location.denied.is_some(), "{name} {bad:?}");
             }
         }
+    }
+
+    #[test]
+    fn an_unusable_list_of_the_config_map_closes_locations_without_their_own() {
+        let mut config = GlobalConfig::default();
+        config.policy.unusable.insert("whitelist-source-range");
+        let closed = |annotations: &[_]| {
+            let settings = settings_with(&config, annotations).unwrap();
+            settings.location.denied.is_some()
+        };
+        assert!(closed(&[]));
+        assert!(closed(&[("denylist-source-range", "192.0.2.7")]));
+        assert!(!closed(&[("allowlist-source-range", "192.0.2.7")]));
     }
 
     #[test]

@@ -63,7 +63,11 @@ const REALM: Grammar = Grammar::new("-._~/: ", "letters, digits, spaces and -._~
 /// Who is asked for a password, and how the Secret keeps the users; they are read from it later.
 pub(super) fn read(reader: &mut Reader<'_>) -> Option<(BasicAuth, UsersFormat)> {
     let schemes = [("basic", AuthScheme::Basic), ("digest", AuthScheme::Digest)];
-    let scheme = reader.word("auth-type", &schemes)?;
+    let Some(scheme) = reader.word("auth-type", &schemes) else {
+        let message = "nobody is asked for a password, since auth-type is not given: the paths are open to everybody";
+        reader.ineffective("auth-secret", message);
+        return None;
+    };
     if reader
         .entry("auth-secret")
         .is_none_or(|entry| entry.value.trim().is_empty())
@@ -99,7 +103,10 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Option<(BasicAuth, UsersFormat)> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::annotation::{IngressSettings, testing::settings};
+    use crate::annotation::{
+        IngressSettings,
+        testing::{faults, settings},
+    };
 
     fn read(more: &[(&str, &str)]) -> IngressSettings {
         let mut annotations = vec![("auth-type", "basic"), ("auth-secret", "users")];
@@ -139,6 +146,20 @@ mod tests {
             settings(&[("auth-type", "xbasicx"), ("auth-secret", "users")]),
             None
         );
+    }
+
+    #[test]
+    fn users_without_a_question_are_reported() {
+        let secret = ("auth-secret", "users");
+        for annotations in [&[secret][..], &[secret, ("auth-type", "")]] {
+            let settings = settings(annotations).unwrap();
+            assert_eq!(settings.location.basic_auth, None);
+            assert_eq!(settings.location.denied, None);
+            let told = faults(annotations).concat();
+            assert!(told.contains("open to everybody"), "{told}");
+        }
+        assert_eq!(faults(&[secret, ("auth-type", "basic")]), [""; 0]);
+        assert_eq!(faults(&[("auth-type", "")]).len(), 1);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::{
 pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     AnnotationInfo {
         name: "custom-http-errors",
-        value: "list of statuses from 400 to 599",
+        value: "list of statuses from 400 to 599, without 499",
         default: "none",
         config_key: Some("custom-http-errors"),
         misuse: Misuse::Refuse,
@@ -54,7 +54,20 @@ pub(super) fn read(reader: &mut Reader<'_>, location: &mut LocationSettings) {
 
 fn status(text: &str) -> Result<u16, ValueError> {
     let number = scalar::within(scalar::integer(text)?, 400, 599)?;
-    Ok(u16::try_from(number).unwrap_or_default())
+    error_page(u16::try_from(number).unwrap_or_default())
+}
+
+/// A status that can have an error page (NGINX docs: `error_page`).
+///
+/// # Errors
+/// For 499, with which NGINX logs that the client has gone: it refuses a page for it.
+pub(crate) fn error_page(status: u16) -> Result<u16, ValueError> {
+    if status == 499 {
+        return Err(ValueError::Rule(
+            "no page can be shown for 499: it stands for a client that has gone",
+        ));
+    }
+    Ok(status)
 }
 
 /// A Service in the Ingress's namespace.
@@ -86,7 +99,14 @@ mod tests {
         };
         assert_eq!(read("503, 404,503"), Some(vec![404, 503]));
         assert_eq!(read(""), None);
-        for bad in ["399", "600", "4xx", "/a\"; add_header X-Marker 1 always; #"] {
+        for bad in [
+            "399",
+            "499",
+            "404,499",
+            "600",
+            "4xx",
+            "/a\"; add_header X-Marker 1 always; #",
+        ] {
             assert_eq!(settings(&[("custom-http-errors", bad)]), None, "{bad:?}");
         }
     }

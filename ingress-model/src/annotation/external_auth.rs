@@ -1,7 +1,8 @@
 //! External authentication: a service of the user decides about each request.
 
+use std::sync::Arc;
+
 use crate::{
-    config::GlobalConfig,
     config::Risk,
     layout::{AuthCache, AuthKeepalive, CacheValid, ExternalAuth, SignIn},
     object::ObjectName,
@@ -269,9 +270,17 @@ pub(super) fn request_headers(reader: &mut Reader<'_>) -> Option<ObjectName> {
     reader.qualified_object("auth-proxy-set-headers")
 }
 
-/// Whether the ConfigMap's authentication applies.
-pub(super) fn global(reader: &mut Reader<'_>, config: &GlobalConfig) -> bool {
-    reader.boolean("enable-global-auth").unwrap_or(true) && config.policy.global_auth.is_some()
+/// Why locations are closed that the ConfigMap's authentication should protect, but cannot.
+pub(crate) const GLOBAL_UNUSABLE: &str = "ConfigMap key global-auth-url cannot be used";
+
+/// The ConfigMap's authentication, if it applies to an Ingress with or without one of its own.
+pub(super) fn global(reader: &mut Reader<'_>, has_own: bool) -> Option<Arc<ExternalAuth>> {
+    let is_wanted = reader.boolean("enable-global-auth").unwrap_or(true) && !has_own;
+    if is_wanted && reader.policy().unusable.contains("global-auth-url") {
+        reader.deny(GLOBAL_UNUSABLE.into());
+    }
+    let global = reader.policy().global_auth.as_ref();
+    global.filter(|_| is_wanted).cloned()
 }
 
 /// Kept connections. They need HTTP/1.1 between client and NGINX, and a host that is known beforehand.
@@ -536,7 +545,7 @@ mod tests {
             ("auth-keepalive-requests", "5"),
         ];
         assert_eq!(own(&settings(&annotations).unwrap()).keepalive, None);
-        std::sync::Arc::make_mut(&mut config.render).use_http2 = false;
+        Arc::make_mut(&mut config.render).use_http2 = false;
         let kept = settings_with(&config, &annotations).unwrap();
         let keepalive = own(&kept).keepalive.as_ref().unwrap();
         assert_eq!(
@@ -551,13 +560,29 @@ mod tests {
     }
 
     #[test]
+    fn an_unusable_service_of_the_config_map_closes_what_it_protects() {
+        let mut config = GlobalConfig::default();
+        config.policy.unusable.insert("global-auth-url");
+        let closed = |annotations: &[_], path| {
+            let settings = settings_with(&config, annotations).unwrap();
+            let exempt = config.policy.exempt(&settings.location, path);
+            exempt.denied.is_some()
+        };
+        assert!(closed(&[], "/"));
+        assert!(closed(&[("enable-global-auth", "perhaps")], "/"));
+        assert!(!closed(&[("enable-global-auth", "false")], "/"));
+        assert!(!closed(&[URL], "/"));
+        assert!(!closed(&[], "/.well-known/acme-challenge/token"));
+    }
+
+    #[test]
     fn the_config_maps_service_is_asked_unless_there_is_another_or_none_wanted() {
         let mut config = GlobalConfig::default();
         let parts = Parts {
             url: Some(url("http://global.test/").unwrap()),
             ..Parts::default()
         };
-        config.policy.global_auth = parts.build().map(std::sync::Arc::new);
+        config.policy.global_auth = parts.build().map(Arc::new);
         let host = |annotations: &[_]| {
             let settings = settings_with(&config, annotations).unwrap();
             let auth = settings.location.external_auth.as_ref()?;

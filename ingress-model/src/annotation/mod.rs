@@ -10,7 +10,7 @@ mod balance;
 mod canary;
 mod client_auth;
 mod cors;
-mod custom_errors;
+pub(crate) mod custom_errors;
 mod custom_headers;
 pub(crate) mod external_auth;
 mod fastcgi;
@@ -182,7 +182,6 @@ pub(crate) fn uses(ingress: &Ingress, options: &Options, config: &GlobalConfig) 
 }
 
 fn read(reader: &mut Reader<'_>) -> Option<IngressSettings> {
-    let config = reader.config;
     let snippets = snippet::read(reader);
     let mut location = LocationSettings {
         backend_protocol: protocol::read(reader),
@@ -210,8 +209,7 @@ fn read(reader: &mut Reader<'_>) -> Option<IngressSettings> {
         format
     });
     let own_auth = external_auth::read(reader).map(Arc::new);
-    let global = external_auth::global(reader, config);
-    let global_auth = config.policy.global_auth.as_ref().filter(|_| global);
+    let global_auth = external_auth::global(reader, own_auth.is_some());
     let request_headers = external_auth::request_headers(reader);
     let references = References {
         users,
@@ -220,7 +218,7 @@ fn read(reader: &mut Reader<'_>) -> Option<IngressSettings> {
         fastcgi_params: fastcgi::params(reader),
         upstream_tls: location.upstream_tls.is_some(),
     };
-    location.external_auth = own_auth.or_else(|| global_auth.cloned());
+    location.external_auth = own_auth.or(global_auth);
     let server = ServerSettings {
         aliases: server::aliases(reader),
         snippet: snippets.server,

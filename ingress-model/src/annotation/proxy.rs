@@ -237,7 +237,7 @@ pub(super) fn read(reader: &mut Reader<'_>, location: &mut LocationSettings) {
     let above = &reader.config.render;
     location.body_size = other(reader.size("proxy-body-size"), Some(&above.proxy_body_size));
     location.body_buffer_size = other(
-        buffer(reader, "client-body-buffer-size"),
+        reader.value("client-body-buffer-size", some_buffer_size),
         Some(&above.client_body_buffer_size),
     );
     location.connection_header = connection_header(reader);
@@ -379,6 +379,18 @@ pub(crate) fn buffer_size(text: &str) -> Result<Size, ValueError> {
         ));
     }
     Size::parse(text)
+}
+
+/// As [`buffer_size`], but not zero: NGINX reads nothing into such a buffer, and its connections end unanswered.
+///
+/// # Errors
+/// When the text is not such a size.
+pub(crate) fn some_buffer_size(text: &str) -> Result<Size, ValueError> {
+    let size = buffer_size(text)?;
+    if size.bytes() == 0 {
+        return Err(ValueError::Rule("a buffer cannot have no bytes"));
+    }
+    Ok(size)
 }
 
 fn connection_header(reader: &mut Reader<'_>) -> Option<Literal> {
@@ -549,6 +561,9 @@ mod tests {
         ] {
             assert_eq!(settings(&[(name, "8g")]), settings(&[]), "{name}");
             assert_eq!(settings(&[(name, "1b")]), settings(&[]), "{name}");
+            let empty = settings(&[(name, "0")]);
+            let may_be_empty = name == "proxy-max-temp-file-size";
+            assert_eq!(empty != settings(&[]), may_be_empty, "{name}");
         }
         let body = settings(&[("proxy-body-size", "8g")]).unwrap();
         assert_eq!(body.location.body_size, Some(Size::parse("8g").unwrap()));

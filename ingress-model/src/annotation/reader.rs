@@ -453,7 +453,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Closes the locations; the first reason stays.
-    fn deny(&mut self, reason: String) {
+    pub(super) fn deny(&mut self, reason: String) {
         self.denied.get_or_insert(reason);
     }
 

@@ -2,19 +2,21 @@
 
 use std::sync::Arc;
 
-use crate::layout::LocationSettings;
+use crate::{annotation::external_auth::GLOBAL_UNUSABLE, layout::LocationSettings};
 
 use super::Policy;
 
 impl Policy {
     /// The settings for a path of an Ingress, as its rule writes it: without redirects to HTTPS below a prefix of
     /// `no-tls-redirect-locations`, without authentication below one of `no-auth-locations`. A location that is denied
-    /// stays denied.
+    /// stays denied, unless what it lacks is the authentication that the path needs not.
     #[must_use]
     pub fn exempt(&self, settings: &Arc<LocationSettings>, path: &str) -> Arc<LocationSettings> {
         let below = |prefixes: &[String]| prefixes.iter().any(|prefix| path.starts_with(prefix));
         let redirects = settings.ssl_redirect || settings.force_ssl_redirect;
-        let asks = settings.basic_auth.is_some() || settings.external_auth.is_some();
+        let lacks_global = settings.denied.as_deref() == Some(GLOBAL_UNUSABLE);
+        let asks =
+            settings.basic_auth.is_some() || settings.external_auth.is_some() || lacks_global;
         let no_redirect = redirects && below(&self.no_tls_redirect_locations);
         let no_auth = asks && below(&self.no_auth_locations);
         if !no_redirect && !no_auth {
@@ -28,6 +30,9 @@ impl Policy {
         if no_auth {
             settings.basic_auth = None;
             settings.external_auth = None;
+            if lacks_global {
+                settings.denied = None;
+            }
         }
         Arc::new(settings)
     }

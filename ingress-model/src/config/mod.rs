@@ -10,7 +10,10 @@ mod keys;
 mod referred;
 mod render;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use ipnet::IpNet;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -26,6 +29,7 @@ use crate::{
     value::{Literal, Template, ValueError},
 };
 
+use self::keys::Instead;
 pub use self::{
     fate::{Fate, KeyUse, key_uses},
     keys::{Context, KeyInfo, config_keys_markdown, find_key, keys},
@@ -43,8 +47,8 @@ pub struct GlobalConfig {
 }
 
 impl GlobalConfig {
-    /// Reads the ConfigMap's data. Unknown keys and unusable values are reported; the default holds for them, and
-    /// everything else is taken.
+    /// Reads the ConfigMap's data. Unknown keys and unusable values are reported; the default holds for them, unless
+    /// it would open what the key protects, and everything else is taken.
     #[must_use]
     pub fn parse(config_map: &ConfigMap, diagnostics: &mut Vec<Diagnostic>) -> Self {
         let mut report = Report {
@@ -100,7 +104,10 @@ impl GlobalConfig {
                 continue;
             };
             if let Err(error) = key.set(&mut draft, value.trim()) {
-                let message = format!("{error}; the default holds (it takes: {})", key.value);
+                if key.instead == Instead::Closed {
+                    draft.policy.unusable.insert(key.name);
+                }
+                let message = format!("{error}; {} (it takes: {})", key.instead, key.value);
                 report.tell(written, Reason::InvalidConfigKey, Fate::Refused, message);
             }
             for error in draft.left_out.drain(..) {
@@ -169,6 +176,16 @@ impl Draft {
             if self.policy.retry_non_idempotent && !known {
                 words.push(Literal::constant("non_idempotent"));
             }
+        }
+        let connections = self.render.max_worker_connections;
+        if let Some(files) = self.render.max_worker_open_files
+            && files < connections
+        {
+            let message = format!(
+                "a worker has no files for the {connections} connections of max-worker-connections"
+            );
+            let reason = Reason::InvalidConfigKey;
+            report.tell("max-worker-open-files", reason, Fate::Accepted, message);
         }
         if self.render.enable_syslog && self.render.syslog_host.is_none() {
             let message = "syslog-host is not set; logs go to files".to_owned();
@@ -265,6 +282,8 @@ pub struct Policy {
     pub proxy_ssl_location_only: bool,
     /// `global-auth-*`: the service that decides about requests of locations without one of their own.
     pub global_auth: Option<Arc<ExternalAuth>>,
+    /// Keys that protect locations and whose values cannot be used: what they would protect is closed.
+    pub unusable: BTreeSet<&'static str>,
     /// Objects whose content [`GlobalConfig::resolve`] looks up.
     pub references: References,
 }
@@ -293,6 +312,7 @@ impl Default for Policy {
             allowed_response_headers: Vec::new(),
             proxy_ssl_location_only: false,
             global_auth: None,
+            unusable: BTreeSet::new(),
             references: References::default(),
         }
     }
@@ -366,7 +386,8 @@ mod tests {
             let expected = 1 + usize::from(key.status == Status::NotYet);
             let (config, faults) = parse(&[(key.name, bad)]);
             assert_eq!(faults.len(), expected, "{}: {faults:?}", key.name);
-            assert_eq!(config, default, "{}", key.name);
+            let is_default = config == default;
+            assert_eq!(is_default, key.instead == Instead::Default, "{}", key.name);
         }
     }
 
@@ -392,10 +413,65 @@ mod tests {
         );
         let (config, _) = parse(&[("bind-address", "192.0.2.1, nowhere,[2001:db8::1]")]);
         assert_eq!(config.render.bind_address.len(), 2);
-        let (config, _) = parse(&[("proxy-real-ip-cidr", "everybody")]);
-        assert_eq!(config, GlobalConfig::default());
+        let (config, _) = parse(&[("proxy-real-ip-cidr", "everybody, 10.0.0.0/8")]);
+        assert_eq!(
+            config.render.proxy_real_ip_cidr,
+            ["10.0.0.0/8".parse().unwrap()]
+        );
         let (config, _) = parse(&[("proxy-real-ip-cidr", "")]);
         assert!(config.render.proxy_real_ip_cidr.is_empty());
+    }
+
+    #[test]
+    fn what_cannot_be_used_never_opens_or_trusts_more() {
+        let (config, faults) = parse(&[("proxy-real-ip-cidr", "10.0.0.0/8 192.0.2.0/24")]);
+        assert!(config.render.proxy_real_ip_cidr.is_empty());
+        assert!(faults.concat().contains("nobody is trusted"), "{faults:?}");
+        let (config, faults) = parse(&[("whitelist-source-range", "office, 10.0.0.0/8")]);
+        assert_eq!(config.policy.allowlist_source_range.len(), 1);
+        assert!(config.policy.unusable.is_empty());
+        assert_eq!(faults.len(), 1, "{faults:?}");
+        for (key, bad) in [
+            ("whitelist-source-range", "10.0.0.0/8 192.0.2.0/24"),
+            ("global-auth-url", "auth.test/verify"),
+        ] {
+            let (config, faults) = parse(&[(key, bad)]);
+            assert!(config.policy.unusable.contains(key));
+            assert!(faults.concat().contains("answers 503"), "{faults:?}");
+        }
+    }
+
+    #[test]
+    fn sizes_that_no_request_fits_in_are_refused() {
+        for (key, bad) in [
+            ("client-header-buffer-size", "0"),
+            ("client-body-buffer-size", "0k"),
+            ("large-client-header-buffers", "0 8k"),
+            ("large-client-header-buffers", "4 0"),
+            ("large-client-header-buffers", "4 511"),
+            ("proxy-buffer-size", "0"),
+            ("max-worker-open-files", "5"),
+            ("custom-http-errors", "499"),
+        ] {
+            let (config, faults) = parse(&[(key, bad)]);
+            assert_eq!(config, GlobalConfig::default(), "{key}: {bad}");
+            assert_eq!(faults.len(), 1, "{key}: {bad}: {faults:?}");
+        }
+    }
+
+    #[test]
+    fn fewer_files_than_connections_are_reported() {
+        let few = |files, connections| {
+            let (config, faults) = parse(&[
+                ("max-worker-open-files", files),
+                ("max-worker-connections", connections),
+            ]);
+            assert!(config.render.max_worker_open_files.is_some());
+            !faults.is_empty()
+        };
+        assert!(few("2048", "4096"));
+        assert!(!few("4096", "4096"));
+        assert!(!few("2048", "0"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::value::Literal;
 
 use super::{
-    Context, KEY, KeyInfo,
+    Context, Instead, KEY, KeyInfo,
     read::{boolean, network, risk, text},
 };
 
@@ -99,8 +99,9 @@ pub(super) const KEYS: &[KeyInfo] = &[
         context: Context::Location,
         example: "10.0.0.0/8",
         bad: Some("everybody"),
-        doc: "Fall-back of the annotation.",
+        doc: "Fall-back of the annotation. Items that cannot be used are left out; if none can, locations without a list of their own answer 503.",
         action: policy_list!(allowlist_source_range, network),
+        instead: Instead::Closed,
         ..KEY
     },
     KeyInfo {

@@ -1,7 +1,7 @@
 //! Keys of who the client is.
 
 use super::{
-    Context, KEY, KeyInfo,
+    Action, Context, Instead, KEY, KeyInfo,
     read::{boolean, header_name, network},
 };
 
@@ -73,8 +73,16 @@ pub(super) const KEYS: &[KeyInfo] = &[
         default: "0.0.0.0/0",
         example: "10.0.0.0/8",
         bad: Some("everybody"),
-        doc: "Proxies that are trusted.",
-        action: render_list!(proxy_real_ip_cidr, network),
+        doc: "Proxies that are trusted. Items that cannot be used are left out; if none can, nobody is trusted.",
+        action: Some(Action {
+            set: |draft, text| {
+                draft.render.proxy_real_ip_cidr.clear();
+                draft.render.proxy_real_ip_cidr = draft.items(text, network)?;
+                Ok(())
+            },
+            differs: |one, other| one.proxy_real_ip_cidr != other.proxy_real_ip_cidr,
+        }),
+        instead: Instead::Nobody,
         ..KEY
     },
     KeyInfo {

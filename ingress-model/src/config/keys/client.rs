@@ -4,7 +4,9 @@ use crate::value::Size;
 
 use super::{
     Context, KEY, KeyInfo,
-    read::{boolean, buffer, header_buffers, number, optional, seconds, status, variable},
+    read::{
+        boolean, buffer, header_buffers, number, optional, seconds, some_buffer, status, variable,
+    },
 };
 
 pub(super) const KEYS: &[KeyInfo] = &[
@@ -35,7 +37,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         example: "2k",
         bad: Some("2x"),
         doc: "Buffer for the head of a request.",
-        action: render!(client_header_buffer_size, buffer),
+        action: render!(client_header_buffer_size, some_buffer),
         ..KEY
     },
     KeyInfo {
@@ -54,7 +56,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         default: "4 8k",
         example: "4 16k",
         bad: Some("8k"),
-        doc: "Buffers for heads that are larger.",
+        doc: "Buffers for heads that are larger; a buffer has at least 512 bytes.",
         action: render!(large_client_header_buffers, header_buffers),
         ..KEY
     },
@@ -65,7 +67,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         example: "16k",
         bad: Some("2x"),
         doc: "How much of a request body is kept in memory; fall-back of the annotation.",
-        action: render!(client_body_buffer_size, buffer),
+        action: render!(client_body_buffer_size, some_buffer),
         ..KEY
     },
     KeyInfo {

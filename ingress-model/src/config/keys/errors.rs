@@ -1,5 +1,7 @@
 //! Keys of error pages.
 
+use crate::annotation::custom_errors::error_page;
+
 use super::{
     Action, KEY, KeyInfo,
     read::{boolean, status},
@@ -8,14 +10,15 @@ use super::{
 pub(super) const KEYS: &[KeyInfo] = &[
     KeyInfo {
         name: "custom-http-errors",
-        value: "list of statuses from 300 to 599",
+        value: "list of statuses from 300 to 599, without 499",
         default: "none",
         example: "404,503",
         bad: Some("200"),
         doc: "Statuses whose response the default backend gives; fall-back of the annotation.",
         action: Some(Action {
             set: |draft, text| {
-                let mut statuses: Vec<u16> = draft.items(text, |text| status(text, 300, 599))?;
+                let mut statuses: Vec<u16> =
+                    draft.items(text, |text| status(text, 300, 599).and_then(error_page))?;
                 statuses.sort_unstable();
                 statuses.dedup();
                 draft.render.custom_http_errors = statuses;

@@ -50,6 +50,19 @@ pub struct KeyInfo {
     pub doc: &'static str,
     /// How it is read.
     action: Option<Action>,
+    /// What holds when its value cannot be used.
+    pub(super) instead: Instead,
+}
+
+/// What holds when the value of a key cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Instead {
+    /// The default.
+    Default,
+    /// An empty list: the default would trust more than the author of the value wants.
+    Nobody,
+    /// Nothing is served of what the key protects: the default would open it.
+    Closed,
 }
 
 /// How a key is read and compared.
@@ -70,6 +83,7 @@ const KEY: KeyInfo = KeyInfo {
     bad: None,
     doc: "",
     action: None,
+    instead: Instead::Default,
 };
 
 impl KeyInfo {
@@ -241,6 +255,16 @@ pub(super) fn suggestion(name: &str) -> Option<&'static str> {
     spelling::nearest(&name.to_ascii_lowercase(), BY_NAME.keys().copied())
 }
 
+impl fmt::Display for Instead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Default => "the default holds",
+            Self::Nobody => "nobody is trusted",
+            Self::Closed => "what it would protect answers 503",
+        })
+    }
+}
+
 impl fmt::Display for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -262,8 +286,10 @@ Keys of the ConfigMap that the flag `--configmap` names. This page is generated 
 `ingress-model`; a test keeps the two equal.
 
 Unknown keys and values that cannot be used are reported, by an event on the ConfigMap and in the log; the default holds
-for them, and everything else is taken. Keys that nothing acts on are reported when used. Any change of what the
-configuration files show reloads NGINX.
+for them, and everything else is taken. Of a list, the items that can be used hold. Where the default would let in or
+trust more than the author of the value wants, it does not hold: see `whitelist-source-range`, `global-auth-url` and
+`proxy-real-ip-cidr`. Keys that nothing acts on are reported when used. Any change of what the configuration files show
+reloads NGINX.
 ";
 
 /// The documentation of all keys, in Markdown.

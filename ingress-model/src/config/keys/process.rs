@@ -2,7 +2,7 @@
 
 use super::{
     Context, KEY, KeyInfo,
-    read::{boolean, cpu_masks, network, number, some_unless_0, time, workers},
+    read::{boolean, cpu_masks, network, number, open_files, time, workers},
 };
 
 pub(super) const KEYS: &[KeyInfo] = &[
@@ -41,14 +41,13 @@ pub(super) const KEYS: &[KeyInfo] = &[
     },
     KeyInfo {
         name: "max-worker-open-files",
-        value: "whole number",
+        value: "whole number, 0 or from 512 on",
         default: "0",
         context: Context::Main,
-        example: "2048",
+        example: "65536",
         bad: Some("many"),
-        doc: "How many files a worker may open; 0: as many as the process's limit leaves.",
-        action: render!(max_worker_open_files, |text| number(text, 0, 16_777_216)
-            .map(some_unless_0)),
+        doc: "How many files a worker may open; 0: as many as the process's limit leaves. Fewer than `max-worker-connections` are reported.",
+        action: render!(max_worker_open_files, open_files),
         ..KEY
     },
     KeyInfo {

@@ -15,7 +15,7 @@ use crate::{
 };
 
 pub(super) use crate::{
-    annotation::proxy::buffer_size as buffer,
+    annotation::proxy::{buffer_size as buffer, some_buffer_size as some_buffer},
     scalar::{header_name, network, switch, time},
 };
 
@@ -36,8 +36,17 @@ pub(super) fn number(text: &str, low: u32, high: u32) -> Result<u32, ValueError>
     scalar::within(number, low, high)
 }
 
-pub(super) fn some_unless_0(number: u32) -> Option<u32> {
-    (number > 0).then_some(number)
+/// How many files a worker may open; 0 for none of its own.
+pub(super) fn open_files(text: &str) -> Result<Option<u32>, ValueError> {
+    // With fewer a worker can hardly open its listeners and logs, and every connection is dropped.
+    const FEWEST: u32 = 512;
+    match number(text, 0, 16_777_216)? {
+        0 => Ok(None),
+        files if files < FEWEST => Err(ValueError::Rule(
+            "a worker needs at least 512 files (0: as many as the limit leaves)",
+        )),
+        files => Ok(Some(files)),
+    }
 }
 
 pub(super) fn seconds(text: &str) -> Result<Seconds, ValueError> {
@@ -118,7 +127,12 @@ pub(super) fn header_buffers(text: &str) -> Result<(u32, Size), ValueError> {
     let (count, size) = text
         .split_once(char::is_whitespace)
         .ok_or(ValueError::Rule("it is not a number and a size"))?;
-    Ok((number(count, 1, 1_024)?, buffer_size(size.trim_start())?))
+    let size = buffer_size(size.trim_start())?;
+    // NGINX refuses buffers that are smaller than a connection's pool.
+    if size.bytes() < 512 {
+        return Err(ValueError::Rule("a buffer has at least 512 bytes"));
+    }
+    Ok((number(count, 1, 1_024)?, size))
 }
 
 pub(super) fn variable(text: &str) -> Result<Template, ValueError> {
