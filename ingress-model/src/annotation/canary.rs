@@ -1,5 +1,7 @@
 //! Canaries: Ingresses that take a part of another one's requests.
 
+use regex::Regex;
+
 use crate::{config::Risk, live::TrafficShaping, scalar};
 
 use super::{
@@ -120,9 +122,30 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Option<TrafficShaping> {
             .unwrap_or(100),
         header: text(reader, "canary-by-header", PLAIN),
         header_value: text(reader, "canary-by-header-value", PLAIN),
-        header_pattern: text(reader, "canary-by-header-pattern", PATTERN),
+        header_pattern: header_pattern(reader),
         cookie: text(reader, "canary-by-cookie", PLAIN),
     })
+}
+
+/// The pattern as written: the data plane reads it as PCRE does, and sends requests with the header to the main Service
+/// if it cannot.
+fn header_pattern(reader: &mut Reader<'_>) -> String {
+    let pattern = reader
+        .text("canary-by-header-pattern", PATTERN)
+        .unwrap_or_default();
+    if Regex::new(pattern).is_err() && !may_be_pcre(pattern) {
+        let message =
+            "is no regular expression: requests with the header stay with the main Service";
+        reader.warn("canary-by-header-pattern", message.into());
+    }
+    pattern.to_owned()
+}
+
+/// Whether PCRE may know what the crate `regex` does not: groups of its own, escapes, possessive quantifiers, and
+/// brackets and braces that stand for themselves.
+fn may_be_pcre(pattern: &str) -> bool {
+    let only_there = ["(?", "\\", "{", "++", "*+", "?+"];
+    only_there.iter().any(|text| pattern.contains(text)) || pattern.matches('[').count() > 1
 }
 
 fn number(reader: &mut Reader<'_>, name: &str) -> Option<u32> {
@@ -169,6 +192,22 @@ mod tests {
                     .iter()
                     .any(|fault| fault.contains("canary-weight"))
             );
+        }
+    }
+
+    #[test]
+    fn a_pattern_that_is_none_is_reported() {
+        let told = |pattern| {
+            let annotations = [("canary", "true"), ("canary-by-header-pattern", pattern)];
+            let shaping = settings(&annotations).unwrap().canary.unwrap();
+            assert_eq!(shaping.header_pattern, pattern);
+            faults(&annotations).len()
+        };
+        for pattern in ["(de|fr", "*", "[a-", "a)"] {
+            assert_eq!(told(pattern), 1, "{pattern}");
+        }
+        for pattern in ["(de|fr)", "^b.*", "(?=a)b", "a++", "[[]", "a{", r"(a)\1"] {
+            assert_eq!(told(pattern), 0, "{pattern}");
         }
     }
 

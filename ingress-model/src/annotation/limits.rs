@@ -64,7 +64,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         default: "0",
         config_key: Some("limit-rate"),
         example: "100",
-        doc: "How fast a response is sent; 0: as fast as it goes.",
+        doc: "How fast a response is sent; 0: as fast as it goes. Needs `proxy-buffering: \"on\"`.",
         ..ANNOTATION
     },
     AnnotationInfo {
@@ -73,7 +73,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         default: "0",
         config_key: Some("limit-rate-after"),
         example: "1000",
-        doc: "How much is sent before that.",
+        doc: "How much is sent before that. Needs `limit-rate` and `proxy-buffering: \"on\"`.",
         ..ANNOTATION
     },
 ];
@@ -83,7 +83,11 @@ const MOST: i64 = 1_000_000;
 
 pub(super) fn read(reader: &mut Reader<'_>, location: &mut LocationSettings) {
     let above = &reader.config.render;
-    location.limit_rate = rate(reader, "limit-rate").filter(|rate| *rate != above.limit_rate);
+    let own_rate = rate(reader, "limit-rate");
+    if own_rate.is_some_and(|rate| rate > 0) {
+        report_unbuffered(reader, location);
+    }
+    location.limit_rate = own_rate.filter(|rate| *rate != above.limit_rate);
     location.limit_rate_after =
         rate(reader, "limit-rate-after").filter(|after| *after != above.limit_rate_after);
     let limits = Limits {
@@ -99,6 +103,15 @@ pub(super) fn read(reader: &mut Reader<'_>, location: &mut LocationSettings) {
     };
     let limited = limits.connections > 0 || limits.per_second > 0 || limits.per_minute > 0;
     location.limits = limited.then_some(limits);
+}
+
+/// NGINX sends what it does not buffer as fast as it comes (NGINX docs: `proxy_limit_rate`, `limit_rate`).
+fn report_unbuffered(reader: &mut Reader<'_>, location: &LocationSettings) {
+    let above = reader.config.render.proxy.buffering;
+    if location.proxy.buffering.or(above) != Some(true) {
+        let message = "has no effect while proxy-buffering is off".to_owned();
+        reader.warn("limit-rate", message);
+    }
 }
 
 /// A number; zero and what is below it stand for no limit.
@@ -118,7 +131,7 @@ fn rate(reader: &mut Reader<'_>, name: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::annotation::testing::{settings, settings_with};
+    use crate::annotation::testing::{faults, faults_with, settings, settings_with};
     use crate::config::GlobalConfig;
 
     #[test]
@@ -158,6 +171,21 @@ mod tests {
         assert_eq!(settings(&[("limit-allowlist", "10.0.0.0/33")]), None);
         let rate = settings(&[("limit-rate", "fast")]).unwrap();
         assert_eq!(rate.location.limit_rate, None);
+    }
+
+    #[test]
+    fn a_rate_without_buffers_is_reported() {
+        let rate = ("limit-rate", "64");
+        let on = ("proxy-buffering", "on");
+        assert_eq!(faults(&[rate, on]), [""; 0]);
+        assert_eq!(faults(&[("limit-rate", "0")]), [""; 0]);
+        for annotations in [&[rate][..], &[rate, ("proxy-buffering", "off")]] {
+            let told = faults(annotations).concat();
+            assert!(told.contains("proxy-buffering is off"), "{told}");
+        }
+        let mut config = GlobalConfig::default();
+        std::sync::Arc::make_mut(&mut config.render).proxy.buffering = Some(true);
+        assert_eq!(faults_with(&config, &[rate]), [""; 0]);
     }
 
     #[test]

@@ -343,6 +343,7 @@ mod tests {
                 Some(("limit-rps", "1"))
             }
             name if name.starts_with("auth-keepalive-") => Some(("auth-keepalive", "10")),
+            "limit-rate" => Some(("proxy-buffering", "on")),
             name if name.starts_with("auth-")
                 && info.needs == Some("auth-type")
                 && name != "auth-secret" =>

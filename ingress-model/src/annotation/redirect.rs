@@ -42,7 +42,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         risk: Risk::Medium,
         misuse: Misuse::Refuse,
         example: "http://away.test/",
-        doc: "Redirects instead of asking a backend, for a while; wins over `permanent-redirect`.",
+        doc: "Redirects instead of asking a backend, for a while; wins over `permanent-redirect`. A URL of another scheme is reported, and the path is served as if there were no such annotation.",
         ..ANNOTATION
     },
     AnnotationInfo {
