@@ -291,6 +291,7 @@ fn both(newer: Live, older: &Live) -> Live {
     fill(&mut live.servers, &older.servers);
     fill(&mut live.tcp, &older.tcp);
     fill(&mut live.udp, &older.udp);
+    fill(&mut live.passthrough, &older.passthrough);
     live
 }
 

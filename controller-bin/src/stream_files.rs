@@ -1,7 +1,9 @@
-//! Endpoints of TCP and UDP services for an NGINX whose stream module reads them from files.
+//! Endpoints of TCP and UDP services, and of hosts whose TLS is passed through, for an NGINX whose stream module reads
+//! them from files.
 //!
-//! One file a port, `stream/tcp-5432` or `stream/udp-53` below NGINX's directory, replaced as a whole. Each line is an
-//! endpoint as `address:port`; an empty file means that there is none.
+//! One file a port or host, `stream/tcp-5432`, `stream/udp-53` or `stream/tls/shop.test` below NGINX's directory, replaced
+//! as a whole. Each line is an endpoint as `address:port`; an empty file means that there is none. The file of a host
+//! whose TLS ends at NGINX says [`HERE`].
 
 use std::{
     collections::BTreeMap,
@@ -14,13 +16,16 @@ use ingress_model::{Backend, Live};
 
 use crate::nginx::files::{self, Access, WriteError};
 
+/// What the file of a host says whose TLS ends at NGINX, although that of the wildcard host above it does not.
+const HERE: &str = "here\n";
+
 /// The files, and what they hold.
 #[derive(Debug)]
 pub struct StreamFiles {
     /// Where they are; `None` where NGINX does not read any.
     directory: Option<PathBuf>,
     /// What was written, by name.
-    written: BTreeMap<String, Arc<Backend>>,
+    written: BTreeMap<String, Option<Arc<Backend>>>,
 }
 
 impl StreamFiles {
@@ -52,21 +57,22 @@ impl StreamFiles {
             return Ok(());
         };
         let named = |protocol: &'static str, services: &BTreeMap<u16, Arc<Backend>>| {
-            let named = services
-                .iter()
-                .map(move |(port, backend)| (format!("{protocol}-{port}"), Arc::clone(backend)));
+            let named = services.iter().map(move |(port, backend)| {
+                (format!("{protocol}-{port}"), Some(Arc::clone(backend)))
+            });
             named.collect::<BTreeMap<_, _>>()
         };
         let mut wanted = named("tcp", &live.tcp);
         wanted.extend(named("udp", &live.udp));
+        let hosts = live.passthrough.iter();
+        wanted.extend(hosts.map(|(host, backend)| (format!("tls/{host}"), backend.clone())));
         for (name, backend) in &wanted {
             if self.written.get(name) != Some(backend) {
-                files::write(
-                    &directory.join(name),
-                    endpoints(backend).as_bytes(),
-                    Access::Public,
-                )?;
-                self.written.insert(name.clone(), Arc::clone(backend));
+                let text = backend
+                    .as_deref()
+                    .map_or_else(|| HERE.to_owned(), endpoints);
+                files::write(&directory.join(name), text.as_bytes(), Access::Public)?;
+                self.written.insert(name.clone(), backend.clone());
             }
         }
         let gone: Vec<_> = self
@@ -101,7 +107,10 @@ fn endpoints(backend: &Backend) -> String {
 mod tests {
     use std::fs;
 
-    use ingress_model::live::{Endpoint, UpstreamName};
+    use ingress_model::{
+        Host,
+        live::{Endpoint, UpstreamName},
+    };
 
     use super::*;
 
@@ -125,18 +134,27 @@ mod tests {
         let mut live = Live::default();
         live.tcp.insert(9000, backend(&["10.0.0.1", "fd00::1"]));
         live.udp.insert(53, backend(&[]));
+        let host = |name: &str| Host::parse(name).unwrap();
+        live.passthrough
+            .insert(host("*.a.test"), Some(backend(&["10.0.0.3"])));
+        live.passthrough.insert(host("own.a.test"), None);
         files.write(&live).unwrap();
         assert_eq!(
             read("tcp-9000").as_deref(),
             Some("10.0.0.1:53\n[fd00::1]:53\n")
         );
         assert_eq!(read("udp-53").as_deref(), Some(""));
+        assert_eq!(read("tls/*.a.test").as_deref(), Some("10.0.0.3:53\n"));
+        assert_eq!(read("tls/own.a.test").as_deref(), Some("here\n"));
 
         live.tcp.insert(9000, backend(&["10.0.0.2"]));
         live.udp.clear();
+        live.passthrough.remove(&host("own.a.test"));
         files.write(&live).unwrap();
         assert_eq!(read("tcp-9000").as_deref(), Some("10.0.0.2:53\n"));
         assert_eq!(read("udp-53"), None);
+        assert_eq!(read("tls/own.a.test"), None);
+        assert!(read("tls/*.a.test").is_some());
     }
 
     #[test]

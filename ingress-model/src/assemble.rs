@@ -19,6 +19,7 @@ use crate::{
     live::{Certificate, CertificateId, Live},
     object::{ObjectKind, ObjectRef},
     outcome::Model,
+    passthrough,
     provenance::Provenance,
     secrets::Secrets,
     stream::Streams,
@@ -72,6 +73,7 @@ pub(crate) fn assemble(
         servers: certified.into_iter().collect(),
         tcp: parts.tcp.backends.clone(),
         udp: parts.udp.backends.clone(),
+        passthrough: passthrough::ways(parts.hosts, parts.backends),
     };
     let provenance = Provenance {
         hosts: parts.hosts.decisions.clone(),

@@ -49,6 +49,8 @@ pub(crate) struct Hosts {
     aliased: BTreeSet<Host>,
     /// Hosts that want clients of another name redirected to them.
     redirecting: BTreeSet<Host>,
+    /// Hosts whose TLS is passed through.
+    pub(crate) passing: BTreeSet<Host>,
 }
 
 /// Why hosts have to be built again.
@@ -101,6 +103,7 @@ impl Hosts {
             sort(&mut claims, context.options.conflict_policy);
             self.aliased.remove(&host);
             self.redirecting.remove(&host);
+            self.passing.remove(&host);
             if claims.is_empty() && !host.is_catch_all() {
                 self.servers.remove(&host);
                 self.decisions.remove(&host);
@@ -119,6 +122,9 @@ impl Hosts {
             let redirected = redirected.filter(|_| built.redirects);
             if built.redirects {
                 self.redirecting.insert(host.clone());
+            }
+            if built.passthrough.is_some() {
+                self.passing.insert(host.clone());
             }
             let server = with_names(&built.server, aliases, redirected);
             let server = old.filter(|old| *old == server).unwrap_or(server);

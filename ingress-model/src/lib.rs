@@ -52,6 +52,7 @@ pub mod merge;
 pub mod object;
 pub mod options;
 pub mod outcome;
+mod passthrough;
 mod path;
 pub mod plan;
 pub mod provenance;

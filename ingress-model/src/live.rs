@@ -273,6 +273,9 @@ pub struct Live {
     pub tcp: BTreeMap<u16, Arc<Backend>>,
     /// Backends of UDP services, by external port.
     pub udp: BTreeMap<u16, Arc<Backend>>,
+    /// Hosts whose TLS goes to a backend as it is (`ssl-passthrough`). `None`: TLS of this host ends at NGINX, although
+    /// that of the wildcard host above it does not.
+    pub passthrough: BTreeMap<Host, Option<Arc<Backend>>>,
 }
 
 /// What turns one [`Live`] into another.
@@ -298,6 +301,10 @@ pub struct LiveDelta {
     pub set_udp: Vec<(u16, Arc<Backend>)>,
     /// UDP services that are gone.
     pub remove_udp: Vec<u16>,
+    /// Hosts whose TLS takes another way now.
+    pub set_passthrough: Vec<(Host, Option<Arc<Backend>>)>,
+    /// Hosts whose TLS takes no way of its own any more.
+    pub remove_passthrough: Vec<Host>,
 }
 
 impl LiveDelta {
@@ -317,6 +324,7 @@ impl LiveDelta {
             remove_servers: self.remove_servers,
             remove_tcp: self.remove_tcp,
             remove_udp: self.remove_udp,
+            remove_passthrough: self.remove_passthrough,
             ..Self::default()
         };
         let set = Self {
@@ -325,6 +333,7 @@ impl LiveDelta {
             set_servers: self.set_servers,
             set_tcp: self.set_tcp,
             set_udp: self.set_udp,
+            set_passthrough: self.set_passthrough,
             ..Self::default()
         };
         (set, removed)
@@ -341,6 +350,7 @@ impl Live {
         let (set_servers, remove_servers) = changes(&self.servers, &newer.servers);
         let (set_tcp, remove_tcp) = changes(&self.tcp, &newer.tcp);
         let (set_udp, remove_udp) = changes(&self.udp, &newer.udp);
+        let (set_passthrough, remove_passthrough) = changes(&self.passthrough, &newer.passthrough);
         LiveDelta {
             set_backends: set_backends
                 .into_iter()
@@ -358,6 +368,8 @@ impl Live {
             remove_tcp,
             set_udp,
             remove_udp,
+            set_passthrough,
+            remove_passthrough,
         }
     }
 
@@ -378,6 +390,9 @@ impl Live {
         for port in &delta.remove_udp {
             self.udp.remove(port);
         }
+        for host in &delta.remove_passthrough {
+            self.passthrough.remove(host);
+        }
         self.backends.extend(
             delta
                 .set_backends
@@ -393,6 +408,8 @@ impl Live {
         self.servers.extend(delta.set_servers.iter().cloned());
         self.tcp.extend(delta.set_tcp.iter().cloned());
         self.udp.extend(delta.set_udp.iter().cloned());
+        self.passthrough
+            .extend(delta.set_passthrough.iter().cloned());
     }
 }
 

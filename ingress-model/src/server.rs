@@ -12,6 +12,7 @@ use crate::{
     live::UpstreamName,
     object::ObjectName,
     options::ConflictPolicy,
+    passthrough,
     path::{self, Entry},
     provenance::{Decision, Ledger, Loser, Subject},
     secrets::Secrets,
@@ -45,6 +46,8 @@ pub(crate) struct Built {
     /// `from-to-www-redirect`.
     pub(crate) redirects: bool,
     pub(crate) certificate: Option<HostCertificate>,
+    /// Where TLS goes as it is.
+    pub(crate) passthrough: Option<UpstreamName>,
     pub(crate) decisions: Arc<Vec<Decision>>,
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// Secrets that were looked for.
@@ -90,6 +93,7 @@ pub(crate) fn build(
     let ssl_prefer_server_ciphers = settle(&definitions, prefer, &mut ledger, |settings| {
         settings.ssl_prefer_server_ciphers.as_ref()
     });
+    let passthrough = passthrough::choose(&definitions, &locations, &mut ledger);
     let server = Server {
         host: host.clone(),
         aliases: Vec::new(),
@@ -112,6 +116,7 @@ pub(crate) fn build(
             .iter()
             .any(|definition| definition.settings.server.from_to_www_redirect),
         certificate,
+        passthrough,
         decisions: Arc::new(ledger.decisions),
         diagnostics: ledger.diagnostics,
         secrets: secrets_of(&definitions),

@@ -75,6 +75,7 @@ fn options() -> Options {
             id: CertificateId::new(CertificateId::GENERATED),
             pem: "".into(),
         }),
+        ssl_passthrough: true,
         ..Options::default()
     }
 }

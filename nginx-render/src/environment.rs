@@ -76,6 +76,17 @@ pub struct Ports {
     pub status: u16,
     /// `--default-server-port`.
     pub default_server: u16,
+    /// Where TLS of some hosts is passed through; `None`: all of it ends at NGINX.
+    pub passthrough: Option<PassthroughPorts>,
+}
+
+/// Local ports behind [`Ports::https`] where TLS of some hosts is passed through (`--enable-ssl-passthrough`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PassthroughPorts {
+    /// `--ssl-passthrough-proxy-port`: where TLS of the other hosts ends.
+    pub https: u16,
+    /// `--stream-port`: whence TLS goes to the endpoints.
+    pub relay: u16,
 }
 
 /// Where figures about requests go.
@@ -139,6 +150,7 @@ impl Default for Ports {
             https: 443,
             status: 10_246,
             default_server: 8_181,
+            passthrough: None,
         }
     }
 }

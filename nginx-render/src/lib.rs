@@ -40,7 +40,7 @@ mod value;
 mod view;
 
 pub use capabilities::{Capabilities, Module};
-pub use environment::{Environment, Metrics, ModSecurityRules, Ports, User};
+pub use environment::{Environment, Metrics, ModSecurityRules, PassthroughPorts, Ports, User};
 pub use rendered::{FileContent, RelativePath, Rendered};
 pub use renderer::{RenderError, Renderer};
 pub use source_map::{Note, Source, SourceMap};

@@ -8,6 +8,7 @@ use crate::value::Unprintable;
 
 /// Variables that the configuration defines, without those that NGINX itself refuses to define anew.
 const OWN: &[&str] = &[
+    "arrival_port",
     "auth_cookie",
     "balancer_ewma_score",
     "best_http_host",
@@ -19,11 +20,14 @@ const OWN: &[&str] = &[
     "mirror_target",
     "connection_upgrade",
     "first_forwarded_host",
+    "forges_address",
+    "forwarded_for_or_last_hop",
     "forwarded_for_proxy_protocol",
     "forwarded_prefix",
     "full_x_forwarded_for",
     "hsts",
     "ingress_name",
+    "last_hop",
     "literal_dollar",
     "location_path",
     "loggable",

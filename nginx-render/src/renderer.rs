@@ -218,8 +218,9 @@ fn add_files(
             FileContent::private(pem.as_ref()),
         );
     }
-    if !(layout.tcp.is_empty() && layout.udp.is_empty())
-        && context.capabilities.has(Module::StreamJs)
+    let has_services = !(layout.tcp.is_empty() && layout.udp.is_empty());
+    if (has_services && context.capabilities.has(Module::StreamJs))
+        || context.passthrough().is_some()
     {
         add_file(
             rendered,

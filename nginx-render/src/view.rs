@@ -36,8 +36,8 @@ use std::{collections::BTreeSet, sync::Arc};
 use ingress_model::{config::RenderConfig, value::Snippet};
 
 use crate::{
-    capabilities::Capabilities,
-    environment::Environment,
+    capabilities::{Capabilities, Module},
+    environment::{Environment, PassthroughPorts},
     source_map::{END, Mark, Note, Source, Sources},
     statements,
     value::{Printed, Unprintable, plain, raw},
@@ -82,6 +82,20 @@ impl<'a> Context<'a> {
     /// Whether to listen on IPv6 addresses.
     pub(crate) fn has_ipv6(&self) -> bool {
         self.environment.ipv6 && !self.config.disable_ipv6
+    }
+
+    /// Where TLS of some hosts is passed through, if this NGINX can do that.
+    pub(crate) fn passthrough(&self) -> Option<PassthroughPorts> {
+        let needed = [
+            Module::Stream,
+            Module::StreamSslPreread,
+            Module::StreamJs,
+            Module::RealIp,
+        ];
+        let can = needed
+            .into_iter()
+            .all(|module| self.capabilities.has(module));
+        self.environment.ports.passthrough.filter(|_| can)
     }
 
     /// The certificate that is shown as long as the Lua side has none.

@@ -18,7 +18,7 @@ use ingress_model::{
     live::UpstreamName,
     value::{Confidential, Literal, Seconds, Size, Snippet, Template},
 };
-use nginx_render::{Environment, Metrics, RelativePath, Renderer, User};
+use nginx_render::{Capabilities, Environment, Metrics, PassthroughPorts, RelativePath, Renderer, User};
 
 use support::{debian, default_location, host, layout, location, prefix, refusal, server};
 
@@ -436,6 +436,47 @@ fn stream() {
         ..layout([])
     };
     golden("stream", &layout, |_| {});
+}
+
+#[test]
+fn passthrough() {
+    let passing = |environment: &mut Environment| {
+        environment.ports.passthrough = Some(PassthroughPorts {
+            https: 442,
+            relay: 10_247,
+        });
+    };
+    golden("passthrough", &layout([]), passing);
+    let config = RenderConfig {
+        use_proxy_protocol: true,
+        ..RenderConfig::default()
+    };
+    let layout = with_config(layout([]), config);
+    golden("passthrough_behind_a_proxy", &layout, passing);
+}
+
+#[test]
+fn passthrough_needs_its_modules() {
+    let mut environment = support::environment(Path::new("/etc/nginx"));
+    let render = |environment: &Environment| {
+        let without = Capabilities::parse(
+            "nginx version: nginx/1.22.1\nconfigure arguments: --modules-path=/usr/lib/nginx/modules --with-http_realip_module",
+            ["ndk_http_module.so", "ngx_http_lua_module.so"],
+        );
+        let mut renderer = Renderer::new(without, environment.clone());
+        renderer.render(&layout([])).unwrap()
+    };
+    let ordinary = render(&environment);
+    environment.ports.passthrough = Some(PassthroughPorts {
+        https: 442,
+        relay: 10_247,
+    });
+    let rendered = render(&environment);
+    assert_eq!(rendered.main, ordinary.main);
+    let [note] = &rendered.notes[..] else {
+        panic!("{:?}", rendered.notes);
+    };
+    assert!(note.text.contains("not passed through"), "{}", note.text);
 }
 
 #[test]

@@ -153,6 +153,7 @@ impl Args {
             annotations_prefix: self.rules.annotations_prefix.clone(),
             annotation_validation: self.rules.enable_annotation_validation,
             disable_external_name: self.rules.disable_svc_external_name,
+            ssl_passthrough: self.ports.enable_ssl_passthrough,
             config_map: self.rules.configmap.clone(),
             tcp_services: self.rules.tcp_services_configmap.clone(),
             udp_services: self.rules.udp_services_configmap.clone(),
@@ -216,8 +217,6 @@ const WITHOUT_EFFECT: &[&str] = &[
     "log_backtrace_at",
     // Not yet.
     "enable_ssl_chain_completion",
-    "enable_ssl_passthrough",
-    "ssl_passthrough_proxy_port",
     "maxmind_license_key",
     "maxmind_mirror",
     "maxmind_retries_count",

@@ -23,7 +23,7 @@ pub struct PortArgs {
     #[arg(long, value_name = "PORT", default_value_t = 10246)]
     pub status_port: u16,
 
-    /// Port that no TCP or UDP service can have, as in ingress-nginx; NGINX's stream module is told of endpoints by files
+    /// Local port between NGINX's two servers that pass TLS through; no TCP or UDP service can have it
     #[arg(long, value_name = "PORT", default_value_t = 10247)]
     pub stream_port: u16,
 
@@ -47,11 +47,11 @@ pub struct PortArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     pub health_check_timeout: u32,
 
-    /// Pass TLS through to Services that ask for it
+    /// Pass TLS of hosts with ssl-passthrough through to their Services
     #[arg(long, default_value = "false", action = clap::ArgAction::Set, value_parser = value::switch)]
     pub enable_ssl_passthrough: bool,
 
-    /// NGINX's port for HTTPS where --enable-ssl-passthrough is set
+    /// Local port at which NGINX ends TLS of all other hosts where --enable-ssl-passthrough is set
     #[arg(long, value_name = "PORT", default_value_t = 442)]
     pub ssl_passthrough_proxy_port: u16,
 
@@ -123,13 +123,23 @@ impl PortArgs {
 
     /// The ports at which NGINX itself will listen, with their flags.
     #[must_use]
-    pub fn of_nginx(&self) -> [(&'static str, u16); 4] {
-        [
+    pub fn of_nginx(&self) -> Vec<(&'static str, u16)> {
+        let mut ports = vec![
             ("--http-port", self.http_port),
             ("--https-port", self.https_port),
             ("--default-server-port", self.default_server_port),
             ("--status-port", self.status_port),
-        ]
+        ];
+        if self.enable_ssl_passthrough {
+            ports.extend([
+                (
+                    "--ssl-passthrough-proxy-port",
+                    self.ssl_passthrough_proxy_port,
+                ),
+                ("--stream-port", self.stream_port),
+            ]);
+        }
+        ports
     }
 
     /// How long NGINX may take to answer the controller's health check.

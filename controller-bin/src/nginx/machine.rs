@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, net::IpAddr, path::Path, sync::Arc, thread};
 
-use nginx_render::{Environment, Metrics, ModSecurityRules, Ports, User};
+use nginx_render::{Environment, Metrics, ModSecurityRules, PassthroughPorts, Ports, User};
 use rustix::{
     fs::{Access, access},
     process::{Resource, geteuid, getrlimit},
@@ -34,6 +34,13 @@ pub fn environment(args: &Args, directory: &Path, certificate: &Arc<str>) -> Env
             https: args.ports.https_port,
             status: args.ports.status_port,
             default_server: args.ports.default_server_port,
+            passthrough: args
+                .ports
+                .enable_ssl_passthrough
+                .then_some(PassthroughPorts {
+                    https: args.ports.ssl_passthrough_proxy_port,
+                    relay: args.ports.stream_port,
+                }),
         },
         ipv6: has_ipv6(),
         health_path: args.ports.health_check_path.clone(),

@@ -280,6 +280,14 @@ mod testing {
         ingress
     }
 
+    /// With the flags that annotations need.
+    fn with_flags() -> Options {
+        Options {
+            ssl_passthrough: true,
+            ..Options::default()
+        }
+    }
+
     pub(super) fn settings(annotations: &[(&str, &str)]) -> Option<IngressSettings> {
         settings_with(&GlobalConfig::default(), annotations)
     }
@@ -290,7 +298,7 @@ mod testing {
     ) -> Option<IngressSettings> {
         parse(
             &ingress(annotations),
-            &Options::default(),
+            &with_flags(),
             config,
             &mut Vec::new(),
         )
@@ -305,7 +313,7 @@ mod testing {
         let mut diagnostics = Vec::new();
         let _settings = parse(
             &ingress(annotations),
-            &Options::default(),
+            &with_flags(),
             config,
             &mut diagnostics,
         );

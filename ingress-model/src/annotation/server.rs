@@ -10,7 +10,7 @@ use crate::{
 use super::{
     grammar::CIPHERS,
     reader::Reader,
-    registry::{ANNOTATION, AnnotationInfo, Misuse, Scope},
+    registry::{ANNOTATION, AnnotationInfo, Effect, Misuse, Scope},
 };
 
 /// What can be set.
@@ -52,8 +52,9 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         default: "false",
         scope: Scope::Server,
         misuse: Misuse::Refuse,
+        effect: Effect::Dynamic,
         example: "true",
-        doc: "Passes TLS through to the endpoints; needs `--enable-ssl-passthrough`.",
+        doc: "Passes TLS through to the endpoints of the path `/`; needs `--enable-ssl-passthrough`.",
         ..ANNOTATION
     },
     AnnotationInfo {
@@ -117,7 +118,13 @@ pub(super) fn ssl_passthrough(reader: &mut Reader<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::annotation::testing::settings;
+    use crate::{
+        GlobalConfig, Options, Severity,
+        annotation::{
+            parse,
+            testing::{ingress, settings},
+        },
+    };
 
     #[test]
     fn aliases_are_names() {

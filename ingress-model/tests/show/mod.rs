@@ -8,7 +8,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
 
-use ingress_model::{Backend, Diagnostic, Outcome, Server, layout::Modifier};
+use ingress_model::{Backend, Diagnostic, Live, Outcome, Server, layout::Modifier};
 
 /// Parts of an outcome as text, by name.
 pub(crate) fn show(outcome: &Outcome) -> BTreeMap<&'static str, String> {
@@ -54,6 +54,7 @@ pub(crate) fn show(outcome: &Outcome) -> BTreeMap<&'static str, String> {
         ("backends", backends),
         ("certificates", certificates),
         ("streams", streams),
+        ("passthrough", show_passthrough(live)),
         (
             "diagnostics",
             lines(outcome.diagnostics.iter().map(diagnostic)),
@@ -74,6 +75,19 @@ pub(crate) fn show(outcome: &Outcome) -> BTreeMap<&'static str, String> {
 
 fn lines(lines: impl Iterator<Item = String>) -> String {
     lines.map(|line| line + "\n").collect()
+}
+
+fn show_passthrough(live: &Live) -> String {
+    lines(live.passthrough.iter().map(|(host, backend)| {
+        let Some(backend) = backend else {
+            return format!("{host} ends here");
+        };
+        let endpoints = backend.endpoints.iter();
+        let endpoints: Vec<_> = endpoints
+            .map(|endpoint| format!("{}:{}", endpoint.address, endpoint.port))
+            .collect();
+        format!("{host} {} [{}]", backend.name, endpoints.join(" "))
+    }))
 }
 
 fn diagnostic(diagnostic: &Diagnostic) -> String {

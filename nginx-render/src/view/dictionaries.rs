@@ -79,6 +79,7 @@ pub(crate) fn settings_file(context: &Context<'_>, checksum: &str) -> String {
         .map(|(name, size)| (name, size.bytes()))
         .collect();
     let metrics = environment.metrics.as_ref();
+    let passthrough = context.passthrough();
     let mut text = json!({
         "checksum": checksum,
         "dict_sizes": sizes,
@@ -89,9 +90,10 @@ pub(crate) fn settings_file(context: &Context<'_>, checksum: &str) -> String {
         "hsts_max_age": config.hsts_max_age.0.to_string(),
         "hsts_preload": config.hsts_preload,
         "http_redirect_code": config.http_redirect_code,
-        "is_ssl_passthrough_enabled": false,
+        "is_ssl_passthrough_enabled": passthrough.is_some(),
         "listen_ports": {
             "https": environment.ports.https.to_string(),
+            "ssl_proxy": passthrough.map_or(442, |ports| ports.https).to_string(),
             "status_port": environment.ports.status.to_string(),
         },
         "metrics_socket": metrics.map_or("", |metrics| metrics.socket.as_str()),

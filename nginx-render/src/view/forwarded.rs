@@ -16,6 +16,8 @@ pub(crate) struct ForwardedView {
     /// Whether `X-Forwarded-*` headers are trusted.
     pub(crate) trusts_headers: bool,
     pub(crate) proxy_protocol: bool,
+    /// Whether only some connections begin with a PROXY header: those of TLS, where that of some hosts is passed through.
+    pub(crate) mixes: bool,
     /// The variable with the port that the client connected to.
     pub(crate) arrival_port: Printed,
     pub(crate) https_port: u16,
@@ -26,9 +28,12 @@ pub(crate) struct ForwardedView {
     pub(crate) both: Option<BothView>,
 }
 
-/// The header that carries the better of two addresses to the real IP module, which reads one header only.
+/// The header that carries the better of two addresses to the real IP module, which reads one header only. The module
+/// believes that header whoever sends it, so that clients must not where NGINX itself is the last hop.
 pub(crate) struct BothView {
     pub(crate) trusted: Vec<Printed>,
+    /// The variable of the header as a client sends it, where that is refused.
+    pub(crate) forged: Option<Printed>,
     /// The variable of the header that trusted proxies send.
     pub(crate) forwarded_for: Printed,
     /// Name and value of the header that is made.
@@ -41,13 +46,14 @@ impl ForwardedView {
         let has_real_ip = capabilities.has(Module::RealIp);
         let (forwarded, proxy_protocol) = (config.use_forwarded_headers, config.use_proxy_protocol);
         let networks = || config.proxy_real_ip_cidr.iter().map(word);
-        let both =
-            forwarded && proxy_protocol && has_real_ip && capabilities.has(Module::HeadersMore);
+        let mixes = mixes(context);
+        let both = has_both(context);
         let both_header = config.forwarded_for_proxy_protocol_header.as_str();
         let source = match (forwarded, proxy_protocol) {
             _ if !has_real_ip => None,
             _ if both => Some(argument(both_header)?),
             (_, true) => Some(word("proxy_protocol")),
+            _ if mixes => Some(word("proxy_protocol")),
             (true, false) => Some(argument(config.forwarded_for_header.as_str())?),
             (false, false) if config.enable_real_ip => {
                 Some(argument(config.forwarded_for_header.as_str())?)
@@ -59,20 +65,27 @@ impl ForwardedView {
                 directive("real_ip_header", [source]),
                 directive("real_ip_recursive", [switch(true)]),
             ];
-            let trusted = networks().map(|network| directive("set_real_ip_from", [network]));
+            // NGINX's own server in front of this one.
+            let own = context.passthrough().map(|_| word("127.0.0.1"));
+            let trusted = networks()
+                .filter(|_| both || !mixes)
+                .chain(own)
+                .map(|network| directive("set_real_ip_from", [network]));
             header.into_iter().chain(trusted).collect()
         });
         let variable = |name: &str| constant(name.to_owned());
         Ok(Self {
             trusts_headers: forwarded,
             proxy_protocol,
-            arrival_port: variable(if proxy_protocol {
-                "$proxy_protocol_server_port"
-            } else {
-                "$server_port"
+            mixes,
+            arrival_port: variable(match (proxy_protocol, mixes) {
+                (true, _) => "$proxy_protocol_server_port",
+                (false, true) => "$arrival_port",
+                (false, false) => "$server_port",
             }),
             https_port: context.environment.ports.https,
             last_hop: variable(match (proxy_protocol, has_real_ip) {
+                (false, _) if mixes => "$last_hop",
                 (true, _) => "$proxy_protocol_addr",
                 (false, true) => "$realip_remote_addr",
                 (false, false) => "$remote_addr",
@@ -86,6 +99,7 @@ impl ForwardedView {
                         .collect();
                     Ok(BothView {
                         trusted: networks().collect(),
+                        forged: mixes.then(|| constant(header_variable(both_header))),
                         forwarded_for: constant(header_variable(
                             config.forwarded_for_header.as_str(),
                         )),
@@ -95,4 +109,22 @@ impl ForwardedView {
                 .transpose()?,
         })
     }
+}
+
+/// Whether only some connections begin with a PROXY header.
+fn mixes(context: &Context<'_>) -> bool {
+    context.passthrough().is_some() && !context.config.use_proxy_protocol
+}
+
+/// Whether both a PROXY header and `X-Forwarded-For` may tell the client's address.
+fn has_both(context: &Context<'_>) -> bool {
+    let (config, capabilities) = (context.config, context.capabilities);
+    let can = capabilities.has(Module::RealIp) && capabilities.has(Module::HeadersMore);
+    let by_header = config.use_forwarded_headers || (mixes(context) && config.enable_real_ip);
+    can && by_header && (config.use_proxy_protocol || mixes(context))
+}
+
+/// Whether requests with the header that only NGINX itself may set are refused.
+pub(crate) fn refuses_forged(context: &Context<'_>) -> bool {
+    mixes(context) && has_both(context)
 }

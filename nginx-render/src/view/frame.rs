@@ -125,7 +125,8 @@ fn workers(context: &Context<'_>) -> u32 {
 fn fewest_connections(layout: &Layout, context: &Context<'_>) -> u32 {
     const SPARE: u32 = 16;
     let addresses = context.config.bind_address.len().max(2);
-    let ports = layout.tcp.len() + layout.udp.len() + 5;
+    let passing = context.passthrough().map_or(0, |_| 2);
+    let ports = layout.tcp.len() + layout.udp.len() + passing + 5;
     let sockets = u32::try_from(addresses.saturating_mul(ports)).unwrap_or(u32::MAX);
     workers(context)
         .saturating_mul(sockets)

@@ -1,6 +1,6 @@
 //! Where servers listen.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use ingress_model::config::RenderConfig;
 
@@ -14,6 +14,9 @@ use super::{
     directive::{Directive, directive},
 };
 
+/// This host only.
+const LOCAL: Option<IpAddr> = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
+
 /// The `listen` directives of a server; `is_default` for the one of all other hosts, which also has the options that
 /// an address can be given only once.
 pub(crate) fn of_server(context: &Context<'_>, is_default: bool) -> Vec<Directive> {
@@ -22,24 +25,24 @@ pub(crate) fn of_server(context: &Context<'_>, is_default: bool) -> Vec<Directiv
         environment,
         ..
     } = context;
-    let mut parameters = Vec::new();
-    if config.use_proxy_protocol {
-        parameters.push("proxy_protocol");
-    }
-    let of_port = |port: u16, further: &[&'static str]| {
-        addresses(config, environment.ipv6)
-            .into_iter()
-            .map(|address| {
-                let mut arguments = vec![socket(address, port)];
-                arguments.extend(parameters.iter().chain(further).map(word));
-                if is_default {
-                    arguments.extend(once(config, environment.backlog));
-                }
-                directive("listen", arguments)
-            })
-            .collect::<Vec<_>>()
+    let of_port = |addresses: Vec<Option<IpAddr>>, port: u16, parameters: &[&str]| {
+        let directives = addresses.into_iter().map(|address| {
+            let mut arguments = vec![socket(address, port)];
+            arguments.extend(parameters.iter().map(word));
+            if is_default {
+                arguments.extend(once(config, environment.backlog));
+            }
+            directive("listen", arguments)
+        });
+        directives.collect::<Vec<_>>()
     };
-    let mut directives = of_port(environment.ports.http, &[]);
+    let all = || addresses(config, environment.ipv6);
+    let header: &[&str] = if config.use_proxy_protocol {
+        &["proxy_protocol"]
+    } else {
+        &[]
+    };
+    let mut directives = of_port(all(), environment.ports.http, header);
     let by_parameter = config.use_http2
         && context.capabilities.has(Module::HttpV2)
         && !context.capabilities.has_http2_directive();
@@ -48,7 +51,14 @@ pub(crate) fn of_server(context: &Context<'_>, is_default: bool) -> Vec<Directiv
     } else {
         &["ssl"]
     };
-    directives.extend(of_port(environment.ports.https, tls));
+    directives.extend(match context.passthrough() {
+        Some(ports) => of_port(
+            vec![LOCAL],
+            ports.https,
+            &[&["proxy_protocol"], tls].concat(),
+        ),
+        None => of_port(all(), environment.ports.https, &[header, tls].concat()),
+    });
     directives
 }
 
@@ -64,6 +74,27 @@ pub(crate) fn of_port(context: &Context<'_>, port: u16) -> Vec<Directive> {
             )
         })
         .collect()
+}
+
+/// The `listen` directives of the server that looks at each TLS connection before it is passed on.
+pub(crate) fn of_passthrough(context: &Context<'_>) -> Vec<Directive> {
+    let config = context.config;
+    let options = || {
+        let header = config.use_proxy_protocol.then(|| word("proxy_protocol"));
+        let reuse = config.reuse_port.then(|| word("reuseport"));
+        let backlog = word(format_args!("backlog={}", context.environment.backlog));
+        let options = header.into_iter().chain(reuse);
+        options.chain([backlog, word("so_keepalive=on")])
+    };
+    of_stream(context, context.environment.ports.https)
+        .into_iter()
+        .map(|socket| directive("listen", std::iter::once(socket).chain(options())))
+        .collect()
+}
+
+/// A port on this host.
+pub(crate) fn local(port: u16) -> Printed {
+    socket(LOCAL, port)
 }
 
 /// The addresses to listen on for TCP and UDP services, each with the port.

@@ -3,15 +3,21 @@
 //! Their endpoints change without a reload where NGINX has njs: a few lines of it read a file for each port, in which the
 //! controller keeps the endpoints, one `address:port` a line (IPv6 addresses in brackets), replaced as a whole by
 //! renaming. The file of a port is `<nginx_dir>/stream/<tcp|udp>-<port>`.
+//!
+//! TLS of some hosts is passed through likewise; the file of a host is `<nginx_dir>/stream/tls/<host>`. NGINX sends the
+//! PROXY header to all peers of a server or to none. Therefore the server at the HTTPS port sends it always: either to the
+//! local port where TLS ends, or to that of a second server, which takes it off and goes on to the endpoint.
 
 use std::sync::Arc;
 
 use ingress_model::{Layout, layout::StreamServer, value::Snippet};
+use serde_json::json;
 
 use crate::{
     capabilities::Module,
+    environment::PassthroughPorts,
     source_map::{Note, Source, Sources},
-    value::{Printed, Unprintable, plain, switch, word},
+    value::{Printed, Unprintable, constant, plain, switch, word},
 };
 
 use super::{
@@ -32,10 +38,17 @@ pub(crate) const SCRIPT: &str = "njs/stream.js";
 pub(crate) fn script(context: &Context<'_>) -> String {
     let directory = format!("{}/{ENDPOINTS}", context.environment.nginx_dir);
     let directory = serde_json::Value::from(directory);
-    format!(
-        "const DIRECTORY = {directory};\n\n{}",
-        include_str!("../../njs/stream.js")
-    )
+    let ports = context.passthrough().map(|ports| {
+        json!({
+            "https": format!("127.0.0.1:{}", ports.https),
+            "relay": format!("127.0.0.1:{}", ports.relay),
+        })
+    });
+    let ports = ports.map_or_else(String::new, |ports| {
+        format!("const PASSTHROUGH = {ports};\n")
+    });
+    let functions = include_str!("../../njs/stream.js");
+    format!("const DIRECTORY = {directory};\n{ports}\n{functions}")
 }
 
 /// The stream block.
@@ -45,6 +58,8 @@ pub(crate) struct StreamView<'a> {
     pub(crate) settings: Vec<Directive>,
     /// The path of the njs module; `None` when no server needs it.
     pub(crate) script: Option<Printed>,
+    /// Whether TLS of some hosts is passed through.
+    pub(crate) passes_tls: bool,
     pub(crate) servers: Vec<StreamServerView>,
     pub(crate) snippets: Vec<SnippetView>,
 }
@@ -53,6 +68,8 @@ pub(crate) struct StreamView<'a> {
 pub(crate) struct StreamServerView {
     pub(crate) listen: Vec<Directive>,
     pub(crate) settings: Vec<Directive>,
+    /// The variable with the peer.
+    pub(crate) peer: Printed,
 }
 
 impl<'a> StreamView<'a> {
@@ -67,6 +84,12 @@ impl<'a> StreamView<'a> {
         let config = context.config;
         let has_services = !(layout.tcp.is_empty() && layout.udp.is_empty());
         let has_snippets = !layout.stream_snippets.is_empty() || config.stream_snippet.is_some();
+        let passthrough = context.passthrough();
+        if context.environment.ports.passthrough.is_some() && passthrough.is_none() {
+            let text = "NGINX lacks stream with ssl_preread and njs, or realip: TLS is not passed through but ends at the \
+                        controller";
+            notes.push(note("ssl-passthrough", text.into()));
+        }
         if !context.capabilities.has(Module::Stream) {
             if has_services || has_snippets {
                 let text = "NGINX has no stream module: TCP and UDP services are not served";
@@ -94,12 +117,17 @@ impl<'a> StreamView<'a> {
             logs,
             resolver: defaults::resolver(context),
             settings: settings(layout, context),
-            script: servers()
-                .next()
-                .map(|_| plain(&format!("{}/{SCRIPT}", context.environment.nginx_dir)))
+            script: (passthrough.is_some() || servers().next().is_some())
+                .then(|| plain(&format!("{}/{SCRIPT}", context.environment.nginx_dir)))
                 .transpose()?,
+            passes_tls: passthrough.is_some(),
             servers: servers()
                 .map(|(port, server, udp)| StreamServerView::new(port, server, udp, context))
+                .chain(
+                    passthrough
+                        .into_iter()
+                        .flat_map(|ports| passing(ports, context)),
+                )
                 .collect(),
             snippets: snippets(layout, config.stream_snippet.as_ref(), sources),
         }))
@@ -135,8 +163,51 @@ impl StreamServerView {
         } else if server.proxy_protocol_out {
             settings.push(directive("proxy_protocol", [switch(true)]));
         }
-        Self { listen, settings }
+        Self {
+            listen,
+            settings,
+            peer: constant("$endpoint".into()),
+        }
     }
+}
+
+/// The servers that pass TLS through: the one at the HTTPS port, and the one whence it goes to the endpoints.
+fn passing(ports: PassthroughPorts, context: &Context<'_>) -> [StreamServerView; 2] {
+    let config = context.config;
+    // How long connections may be idle is said where they end; keep-alive finds out about peers that are gone.
+    let common = || {
+        vec![
+            directive("ssl_preread", [switch(true)]),
+            directive("proxy_timeout", [word("1d")]),
+            directive("proxy_socket_keepalive", [switch(true)]),
+        ]
+    };
+    let mut front = common();
+    front.push(directive("proxy_protocol", [switch(true)]));
+    front.push(directive("access_log", [word("off")]));
+    let real_ip = context.capabilities.has(Module::StreamRealIp);
+    if config.use_proxy_protocol {
+        let timeout = config.proxy_protocol_header_timeout;
+        front.push(directive("proxy_protocol_timeout", [word(timeout)]));
+        let trusted = config.proxy_real_ip_cidr.iter().filter(|_| real_ip);
+        front.extend(trusted.map(|network| directive("set_real_ip_from", [word(network)])));
+    }
+    let mut relay = common();
+    relay.extend(real_ip.then(|| directive("set_real_ip_from", [word("127.0.0.1")])));
+    let backlog = word(format_args!("backlog={}", context.environment.backlog));
+    let local = [listen::local(ports.relay), word("proxy_protocol"), backlog];
+    [
+        StreamServerView {
+            listen: listen::of_passthrough(context),
+            settings: front,
+            peer: constant("$tls_way".into()),
+        },
+        StreamServerView {
+            listen: vec![directive("listen", local)],
+            settings: relay,
+            peer: constant("$tls_endpoint".into()),
+        },
+    ]
 }
 
 /// What all servers of the block have.

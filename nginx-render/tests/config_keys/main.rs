@@ -189,6 +189,7 @@ fn free_ports() -> Ports {
         https: port(1),
         status: port(2),
         default_server: port(3),
+        passthrough: None,
     }
 }
 

@@ -41,6 +41,7 @@ impl Nginx {
             https,
             status,
             default_server,
+            passthrough: None,
         };
         environment.ipv6 = false;
         environment.default_certificate_pem = Some(key_pair().into());
