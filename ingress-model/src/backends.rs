@@ -187,6 +187,8 @@ fn affinity(users: &[User], hosts: &Hosts) -> Option<CookieAffinity> {
         for rule in user.definition.hosts.iter().chain(catch_all) {
             let server = hosts.entries.get(&rule.host).map(|entry| &entry.server);
             let aliases = server.map_or(&[][..], |server| &server.aliases);
+            // The data plane looks locations up by name.
+            let aliases = aliases.iter().filter(|alias| !alias.is_expression());
             for host in std::iter::once(&rule.host).chain(aliases) {
                 for path in user.paths(rule) {
                     let paths = affinity.locations.entry(host.clone()).or_default();

@@ -2,10 +2,14 @@
 
 use std::{fmt, sync::Arc};
 
+use regex::bytes::{Regex, RegexBuilder};
 use serde::{Serialize, Serializer};
 use thiserror::Error;
 
-/// A host that a server answers for: a DNS name, a wildcard `*.name`, or [`Host::CATCH_ALL`].
+use crate::annotation::grammar::PATTERN;
+
+/// A host that a server answers for: a DNS name, a wildcard `*.name`, or [`Host::CATCH_ALL`]; as an alias, `~` and a
+/// regular expression, too.
 ///
 /// Lower case always: NGINX compares server names without regard to case, so `Shop.test` and `shop.test` have to be
 /// one server. Orders by bytes, which is the order of servers in the configuration.
@@ -75,6 +79,42 @@ impl Host {
         Ok(Self(text.into()))
     }
 
+    /// Reads an alias: a name as [`Host::parse`] takes it, but not the catch-all, or `~` and a regular expression
+    /// (NGINX docs: `server_name`).
+    ///
+    /// ```
+    /// use ingress_model::Host;
+    ///
+    /// assert!(Host::parse_alias(r"~^shop-\d+\.test$").unwrap().is_expression());
+    /// assert!(Host::parse_alias("~(").is_err());
+    /// assert!(Host::parse_alias("_").is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// When the text is neither, or has characters that no alias of ingress-nginx has.
+    pub fn parse_alias(text: &str) -> Result<Self, HostError> {
+        let fault = |fault| HostError {
+            host: text.chars().take(64).collect(),
+            fault,
+        };
+        let Some(expression) = text.strip_prefix('~') else {
+            let host = Self::parse(text)?;
+            return if host.is_catch_all() {
+                Err(fault("it stands for every host"))
+            } else {
+                Ok(host)
+            };
+        };
+        if text.len() > 253 {
+            return Err(fault("longer than 253 bytes"));
+        }
+        let is_written_plainly = PATTERN.check(expression).is_ok();
+        if expression.is_empty() || !is_written_plainly || compile(expression).is_err() {
+            return Err(fault("what follows ~ is no regular expression"));
+        }
+        Ok(Self(text.into()))
+    }
+
     /// The name, `*.` included.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -93,11 +133,31 @@ impl Host {
         self.0.starts_with("*.")
     }
 
+    /// Whether this is `~` and a regular expression.
+    #[must_use]
+    pub fn is_expression(&self) -> bool {
+        self.0.starts_with('~')
+    }
+
+    /// Whether this is a regular expression that matches the name.
+    pub(crate) fn expression_matches(&self, name: &str) -> bool {
+        let expression = self.0.strip_prefix('~').map(compile);
+        expression.is_some_and(|compiled| compiled.is_ok_and(|it| it.is_match(name.as_bytes())))
+    }
+
     /// The name behind `*.`, for wildcards.
     #[must_use]
     pub fn wildcard_suffix(&self) -> Option<&str> {
         self.0.strip_prefix("*.")
     }
+}
+
+/// As NGINX reads it, which compares bytes, without regard to case.
+fn compile(expression: &str) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(expression)
+        .case_insensitive(true)
+        .unicode(false)
+        .build()
 }
 
 impl fmt::Display for Host {
@@ -152,5 +212,19 @@ mod tests {
             );
         }
         assert!(Host::parse(&"a".repeat(254)).is_err());
+    }
+
+    #[test]
+    fn aliases_may_be_expressions() {
+        let alias = Host::parse_alias(r"~^shop-(a|b)[0-9]+\.Test$").unwrap();
+        assert!(alias.expression_matches("shop-a12.test"));
+        assert!(!alias.expression_matches("shop-c1.test"));
+        assert!(!Host::parse("a.test").unwrap().expression_matches("a.test"));
+        for bad in [
+            "~", "~(", "~a b", "~a\"; #", "~a;", "~(?<x>a)", "~a\n", "_", "",
+        ] {
+            assert!(Host::parse_alias(bad).is_err(), "{bad:?}");
+        }
+        assert!(Host::parse_alias(&format!("~{}", "a".repeat(253))).is_err());
     }
 }

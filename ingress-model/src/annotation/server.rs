@@ -1,11 +1,6 @@
 //! Names and TLS of a host's server.
 
-use crate::{
-    config::Risk,
-    host::Host,
-    scalar,
-    value::{Literal, ValueError},
-};
+use crate::{config::Risk, host::Host, scalar, value::Literal};
 
 use super::{
     grammar::CIPHERS,
@@ -17,13 +12,12 @@ use super::{
 pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     AnnotationInfo {
         name: "server-alias",
-        value: "list of names",
+        value: "list of names, and of regular expressions behind `~`",
         default: "none",
         scope: Scope::Server,
         risk: Risk::High,
-        misuse: Misuse::Refuse,
         example: "a.test,b.test",
-        doc: "Further names that the host is served under.",
+        doc: "Further names that the host is served under. One that cannot be used is left out.",
         ..ANNOTATION
     },
     AnnotationInfo {
@@ -69,29 +63,29 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
 ];
 
 pub(super) fn aliases(reader: &mut Reader<'_>) -> Vec<Host> {
-    let aliases = reader.value("server-alias", |text| {
-        let mut aliases = scalar::items(text)
-            .map(alias)
-            .collect::<Result<Vec<Host>, ValueError>>()?;
-        aliases.sort_unstable();
-        aliases.dedup();
-        Ok(aliases)
+    let mut aliases = Vec::new();
+    let mut unusable = Vec::new();
+    // What is between the commas is judged one by one.
+    let _read = reader.value("server-alias", |text| {
+        for item in scalar::items(text) {
+            match Host::parse_alias(item) {
+                Ok(alias) => aliases.push(alias),
+                Err(error) => unusable.push(error),
+            }
+        }
+        Ok(())
     });
-    aliases.unwrap_or_default()
-}
-
-fn alias(text: &str) -> Result<Host, ValueError> {
-    if text.starts_with('~') {
-        return Err(ValueError::Rule(
-            "regular expressions cannot be aliases: write the names, or *.name",
-        ));
+    for error in unusable {
+        let message = format!("an alias is left out: {error}");
+        if aliases.is_empty() {
+            reader.ineffective("server-alias", &message);
+        } else {
+            reader.warn("server-alias", message);
+        }
     }
-    Host::parse(text)
-        .ok()
-        .filter(|host| !host.is_catch_all())
-        .ok_or(ValueError::Rule(
-            "an alias is a DNS name, or *. and a DNS name",
-        ))
+    aliases.sort_unstable();
+    aliases.dedup();
+    aliases
 }
 
 pub(super) fn ssl_ciphers(reader: &mut Reader<'_>) -> Option<Literal> {
@@ -122,13 +116,13 @@ mod tests {
         GlobalConfig, Options, Severity,
         annotation::{
             parse,
-            testing::{ingress, settings},
+            testing::{faults, ingress, settings},
         },
     };
 
     #[test]
     fn aliases_are_names() {
-        let read = |text| {
+        let read = |text: &str| {
             let server = settings(&[("server-alias", text)])?.server;
             Some(
                 server
@@ -143,14 +137,18 @@ mod tests {
             ["*.c.test", "a.test", "b.test"]
         );
         assert_eq!(read("").unwrap(), [""; 0]);
+        assert_eq!(read("~^a[0-9]+$").unwrap(), ["~^a[0-9]+$"]);
         for bad in [
             "a b",
-            "~^a$",
+            "~^a($",
             "_",
             "a.test;",
             "/a\"; add_header X-Marker 1 always; #",
         ] {
-            assert_eq!(read(bad), None, "{bad:?}");
+            assert_eq!(read(bad).unwrap(), [""; 0], "{bad:?}");
+            let among = format!("b.test,{bad},~^c");
+            assert_eq!(read(&among).unwrap(), ["b.test", "~^c"], "{bad:?}");
+            assert_eq!(faults(&[("server-alias", &among)]).len(), 1, "{bad:?}");
         }
     }
 

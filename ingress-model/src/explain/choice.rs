@@ -76,13 +76,20 @@ pub fn server_for<'a>(layout: &'a Layout, host: &str) -> Option<(&'a Server, Hos
         return Some((server, HostMatch::Alias { alias }));
     }
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    let wildcard = servers().find(|server| {
+    // Hosts with a wildcard are regular expressions to NGINX, of which the first that matches holds.
+    let expression = servers().find_map(|server| {
         let suffix = server.host.wildcard_suffix();
         let label = suffix.and_then(|suffix| labels_before(host, suffix));
-        label.is_some_and(|label| label.bytes().all(is_word))
+        if label.is_some_and(|label| label.bytes().all(is_word)) {
+            return Some((server, HostMatch::Wildcard));
+        }
+        let mut aliases = server.aliases.iter();
+        let alias = aliases.find(|alias| alias.expression_matches(host))?;
+        let alias = alias.clone();
+        Some((server, HostMatch::Alias { alias }))
     });
-    if let Some(server) = wildcard {
-        return Some((server, HostMatch::Wildcard));
+    if expression.is_some() {
+        return expression;
     }
     let catch_all = servers().find(|server| server.host.is_catch_all());
     catch_all.map(|server| (server, HostMatch::CatchAll))
@@ -213,7 +220,7 @@ mod tests {
             host: Host::parse(host).unwrap(),
             aliases: aliases
                 .iter()
-                .map(|alias| Host::parse(alias).unwrap())
+                .map(|alias| Host::parse_alias(alias).unwrap())
                 .collect(),
             locations: Vec::new(),
             ..Server::clone(&nowhere)
@@ -230,6 +237,7 @@ mod tests {
             },
             server("*.test", &[]),
             server("*.c.test", &["*.e.c.test"]),
+            server("z.org", &["~^[xz][.](y[.])?test$"]),
         ];
         let servers = servers.map(|server| (server.host.clone(), Arc::new(server)));
         let layout = Layout {
@@ -246,7 +254,10 @@ mod tests {
             ("x.e.c.test", "*.c.test alias *.e.c.test"),
             ("c.test", "*.test wildcard"),
             ("x_1.test", "*.test wildcard"),
-            ("x.y.test", "_ catch-all"),
+            // The first expression in the file holds, and a wildcard host is one.
+            ("x.test", "*.test wildcard"),
+            ("x.y.test", "z.org alias ~^[xz][.](y[.])?test$"),
+            ("w.y.test", "_ catch-all"),
             ("test", "_ catch-all"),
             (".test", "_ catch-all"),
             ("_", "_ catch-all"),
