@@ -454,6 +454,11 @@ fn a_service_decides() {
                 location(Modifier::Exact, "/signin", &auth("/check", true)),
                 location(
                     Modifier::Exact,
+                    "/told",
+                    &auth("/check?uri=$escaped_request_uri", false),
+                ),
+                location(
+                    Modifier::Exact,
                     "/broken",
                     &auth("/check?status=500", false),
                 ),
@@ -484,6 +489,8 @@ fn a_service_decides() {
         (signin.status, signin.header("location")),
         (302, Some(want))
     );
+    assert_eq!(nginx.get("a.test", "/told?a=b&c", &[]).status, 200);
+    nginx.endpoint.wait_for("/check?uri=%2Ftold%3Fa%3Db%26c");
     assert_eq!(nginx.get("a.test", "/broken", &[]).status, 500);
 }
 

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use ingress_model::{
     Location,
     layout::{AuthCache, AuthKeepalive, ExternalAuth, PathType, SignIn},
-    value::{Literal, Template},
+    value::{Literal, Snippet, Template},
 };
 
 use crate::{
@@ -282,13 +282,24 @@ impl Asked<'_> {
             settings,
             snippet,
             cors: None,
-            escapes_uri: false,
+            escapes_uri: self.escapes_uri(),
             // By a variable, so that the service is looked up when it is asked, not when NGINX starts.
             handler: vec![
                 directive("set", [variable("$auth_target"), template(&url)?]),
                 directive("proxy_pass", [variable("$auth_target")]),
             ],
         })
+    }
+
+    /// Whether the question tells the request's URI as a parameter of a URL.
+    fn escapes_uri(self) -> bool {
+        let auth = self.auth;
+        let headers = auth.request_headers.iter().map(|(_, value)| value.as_str());
+        let redirect = auth.request_redirect.as_ref().map(Template::as_str);
+        let snippet = auth.snippet.as_ref().map(Snippet::as_str);
+        let mut texts = headers.chain(redirect).chain(snippet);
+        let tells = |text: &str| text.contains("escaped_request_uri");
+        tells(auth.url.as_str()) || texts.any(tells)
     }
 
     /// Where the service is asked, and whether connections to it are kept.
