@@ -62,7 +62,7 @@ pub(crate) const ROWS: &[Row] = &[
     ("worker-processes", "3", &[], Shown("worker_processes 3;")),
     ("worker-cpu-affinity", "auto 01", &[], Shown("worker_cpu_affinity auto 01;")),
     ("worker-shutdown-timeout", "10s", &[], Shown("worker_shutdown_timeout 10s;")),
-    ("max-worker-open-files", "4000", &[], Shown("worker_rlimit_nofile 4000;")),
+    ("max-worker-open-files", "40000", &[], Shown("worker_rlimit_nofile 40000;")),
     ("max-worker-connections", "0", &[("max-worker-open-files", "4000")], Shown("worker_connections 3000;")),
     ("enable-multi-accept", "false", &[], Shown("multi_accept off;")),
     ("debug-connections", "192.0.2.1", &[], Shown("debug_connection 192.0.2.1/32;")),

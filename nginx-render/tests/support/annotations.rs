@@ -88,7 +88,7 @@ pub(crate) const ROWS: &[Row] = &[
     ("preserve-trailing-slash", "true", Shown("https://$redirect_host$request_uri;"), MAYBE, &[("force-ssl-redirect", "true")]),
     ("use-port-in-redirects", "true", Shown("https://$redirect_host:8443$redirect_uri;"), MAYBE, &[("force-ssl-redirect", "true")]),
     // Hosts and TLS.
-    ("server-alias", "other.test", Shown(r#"server_name "shop.test" "other.test";"#), BREAKS, &[]),
+    ("server-alias", r"other.test,~^o[0-9]+\.test$", Shown(r#"server_name "shop.test" "other.test" "~^o[0-9]+\\.test$";"#), BREAKS, &[]),
     ("ssl-ciphers", "HIGH:!aNULL", Shown("ssl_ciphers HIGH:!aNULL;"), BREAKS, &[]),
     ("ssl-prefer-server-ciphers", "true", Shown("ssl_prefer_server_ciphers on;"), MAYBE, &[]),
     ("http2-push-preload", "true", Shown("http2_push_preload on;"), MAYBE, &[]),
@@ -131,10 +131,10 @@ pub(crate) const ROWS: &[Row] = &[
     ("limit-rpm", "300", Main("rate=300r/m;"), WORD, &[]),
     ("limit-burst-multiplier", "3", Shown("burst=15 "), WORD, &[("limit-rps", "5")]),
     ("limit-allowlist", "10.0.0.0/8", Main("10.0.0.0/8 1;"), Some("all"), &[("limit-rps", "5")]),
-    ("limit-rate", "100", Shown("limit_rate 100k;"), WORD, &[]),
+    ("limit-rate", "100", Shown("limit_rate 100k;"), WORD, &[("proxy-buffering", "on")]),
     ("limit-rate-after", "9", Shown("limit_rate_after 9k;"), WORD, &[]),
     // Protocol of the endpoints, and proxying.
-    ("backend-protocol", "grpc", Shown("grpc_pass grpc://upstream_balancer;"), Some("AJP"), &[]),
+    ("backend-protocol", "grpc", Shown("grpc_pass grpc://upstream_balancer_"), Some("AJP"), &[]),
     ("proxy-body-size", "9m", Shown("client_max_body_size 9m;"), BREAKS, &[]),
     ("client-body-buffer-size", "9k", Shown("client_body_buffer_size 9k;"), BREAKS, &[]),
     ("proxy-connect-timeout", "7", Shown("proxy_connect_timeout 7s;"), Some("7s"), &[]),
