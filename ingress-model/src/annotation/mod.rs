@@ -343,6 +343,7 @@ mod tests {
         let more = match info.name {
             "proxy-redirect-from" => Some(("proxy-redirect-to", "http://x.test/")),
             "proxy-redirect-to" => Some(("proxy-redirect-from", "http://x.test/")),
+            "limit-rate" => Some(("proxy-buffering", "on")),
             "proxy-busy-buffers-size" => Some(("proxy-buffer-size", "8k")),
             "auth-type" => Some(("auth-secret", "users")),
             "auth-cache-duration" => Some(("auth-cache-key", "$remote_user")),
@@ -351,7 +352,6 @@ mod tests {
                 Some(("limit-rps", "1"))
             }
             name if name.starts_with("auth-keepalive-") => Some(("auth-keepalive", "10")),
-            "limit-rate" => Some(("proxy-buffering", "on")),
             name if name.starts_with("auth-")
                 && info.needs == Some("auth-type")
                 && name != "auth-secret" =>
