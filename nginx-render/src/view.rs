@@ -23,6 +23,7 @@ pub(crate) mod location;
 pub(crate) mod logs;
 pub(crate) mod mirror;
 pub(crate) mod modsecurity;
+pub(crate) mod pool;
 pub(crate) mod proxy;
 pub(crate) mod routing;
 pub(crate) mod server;

@@ -12,7 +12,7 @@ use crate::{
 
 use super::{
     access::ZoneMap, client_auth::OwnedFile, errors::ErrorPage, external_auth::AuthUpstreams,
-    internal::InternalView,
+    internal::InternalView, pool::Pools,
 };
 
 /// Collected while the view of a server is made.
@@ -34,6 +34,8 @@ pub(crate) struct Extras {
 pub(crate) struct Shared {
     pub(crate) zones: ZoneMap,
     pub(crate) auth_upstreams: AuthUpstreams,
+    /// Upstream blocks for connections that not everybody may share.
+    pub(crate) pools: Pools,
     pub(crate) caches_answers: bool,
     /// The length of the longest name of a header for endpoints that an Ingress sets.
     pub(crate) longest_header: usize,
@@ -72,6 +74,12 @@ impl Shared {
                 .auth_upstreams
                 .iter()
                 .map(|(id, upstream)| (*id, upstream.clone())),
+        );
+        self.pools.extend(
+            other
+                .pools
+                .iter()
+                .map(|(name, keeps)| (name.clone(), *keeps)),
         );
         self.caches_answers |= other.caches_answers;
         self.longest_header = self.longest_header.max(other.longest_header);

@@ -25,7 +25,7 @@ use super::{
     headers, listen,
     logs::Logs,
     modsecurity::{self, ModSecurityView},
-    note,
+    note, pool,
     routing::protocol,
     telemetry, tls,
 };
@@ -63,6 +63,7 @@ pub(crate) struct HttpView<'a> {
     pub(crate) auth_cache: Option<Printed>,
     pub(crate) auth_upstreams: Vec<AuthUpstreamView>,
     pub(crate) snippet: Option<SnippetView>,
+    pub(crate) pools: Vec<PoolView<'a>>,
     pub(crate) keepalive: Vec<Directive>,
     pub(crate) default_listen: Vec<Directive>,
     pub(crate) status_port: u16,
@@ -76,7 +77,7 @@ pub(crate) struct HttpView<'a> {
 impl<'a> HttpView<'a> {
     pub(crate) fn new(
         layout: &Layout,
-        shared: &Shared,
+        shared: &'a Shared,
         context: &'a Context<'_>,
         logs: &'a Logs,
         sources: &mut Sources,
@@ -148,6 +149,7 @@ impl<'a> HttpView<'a> {
                 .map(|(id, upstream)| AuthUpstreamView::new(*id, upstream, sources))
                 .collect::<Result<_, _>>()?,
             snippet: SnippetView::of_config(config.http_snippet.as_ref(), "http-snippet", sources),
+            pools: pools(shared),
             keepalive: keepalive(context),
             default_listen: listen::of_port(context, environment.ports.default_server),
             status_port: environment.ports.status,
@@ -273,6 +275,20 @@ fn map_keys(texts: &[Literal]) -> Result<Vec<Printed>, Unprintable> {
         .iter()
         .filter(is_new)
         .map(|text| map_key(text.as_str()))
+        .collect()
+}
+
+/// An upstream block of endpoints that the Lua side chooses.
+pub(crate) struct PoolView<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) keeps: bool,
+}
+
+fn pools(shared: &Shared) -> Vec<PoolView<'_>> {
+    let own = shared.pools.iter();
+    std::iter::once((pool::PLAIN, true))
+        .chain(own.map(|(name, keeps)| (name.as_str(), *keeps)))
+        .map(|(name, keeps)| PoolView { name, keeps })
         .collect()
 }
 

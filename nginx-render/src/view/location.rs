@@ -23,8 +23,10 @@ use super::{
     errors::{self, ErrorPage},
     external_auth::ExternalAuthView,
     extras::Extras,
-    fastcgi, headers, mirror, modsecurity, proxy,
-    routing::{active_rewrite, matcher, pass, protocol, to_https},
+    fastcgi, headers, mirror, modsecurity,
+    pool::{Inherited, Pool},
+    proxy,
+    routing::{active_rewrite, matcher, protocol, to_https},
     sets_headers, snippet_names, telemetry, upstream_tls,
 };
 
@@ -56,6 +58,8 @@ pub(crate) struct ServerFacts<'a> {
     pub(crate) headers_are_lost: bool,
     /// Directives that snippets above have changed.
     pub(crate) changed: BTreeSet<&'a str>,
+    /// What is said about TLS to endpoints.
+    pub(crate) upstream_tls: Inherited<'a>,
     /// Why every location is refused.
     pub(crate) denied: bool,
 }
@@ -181,7 +185,13 @@ impl LocationView {
             let arguments = [from, template(target.as_str())?, word("break")];
             view.handler.push(directive("rewrite", arguments));
         }
-        view.handler.push(pass(protocol(location)));
+        let pool = Pool::new(
+            protocol(location),
+            &view.settings,
+            snippets.into_iter().flatten(),
+            &facts.upstream_tls,
+        );
+        view.handler.extend(pool.pass(&mut extras.shared.pools));
         view.handler.extend(
             proxy::redirect(settings, protocol(location), context.config, &facts.changed)?
                 .filter(|_| !own_names.contains("proxy_redirect")),

@@ -12,10 +12,7 @@ use crate::{
     value::{Printed, Unprintable, constant, joined, plain},
 };
 
-use super::{
-    Context,
-    directive::{Directive, directive},
-};
+use super::Context;
 
 /// Modifier and path.
 ///
@@ -71,17 +68,4 @@ pub(crate) fn protocol(location: &Location) -> BackendProtocol {
     } else {
         location.settings.backend_protocol
     }
-}
-
-/// The directive that sends requests to the endpoints.
-pub(crate) fn pass(protocol: BackendProtocol) -> Directive {
-    let (name, address) = match protocol {
-        BackendProtocol::Http => ("proxy_pass", "http://upstream_balancer"),
-        BackendProtocol::Https => ("proxy_pass", "https://upstream_balancer"),
-        BackendProtocol::AutoHttp => ("proxy_pass", "$scheme://upstream_balancer"),
-        BackendProtocol::Grpc => ("grpc_pass", "grpc://upstream_balancer"),
-        BackendProtocol::Grpcs => ("grpc_pass", "grpcs://upstream_balancer"),
-        BackendProtocol::Fcgi => ("fastcgi_pass", "upstream_balancer"),
-    };
-    directive(name, [constant(address.into())])
 }

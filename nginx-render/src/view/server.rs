@@ -31,6 +31,7 @@ use super::{
     listen,
     location::{LocationView, ServerFacts},
     modsecurity,
+    pool::Inherited,
     routing::{protocol, to_https},
     sets_headers, snippet_names, upstream_tls,
 };
@@ -132,14 +133,18 @@ impl Builder<'_> {
         } else {
             common_redirect(server, context)
         };
+        let upstream_tls = self.upstream_tls();
+        let above = std::iter::once(config.http_snippet.as_ref()).chain(snippets);
         let facts = ServerFacts {
             server,
             redirects: to_https.is_some(),
             headers_are_lost,
             changed,
+            upstream_tls: Inherited::new(&upstream_tls, above.flatten()),
             denied,
         };
         let mut settings = self.settings();
+        settings.extend(upstream_tls);
         if client_auth.is_some() && !headers_are_lost {
             let auth = server.client_auth.as_ref();
             let headers = auth.map(|auth| client_auth::headers(server, &auth.value, context));
@@ -245,7 +250,6 @@ impl Builder<'_> {
         let prefer = server.ssl_prefer_server_ciphers;
         settings
             .extend(prefer.map(|prefer| directive("ssl_prefer_server_ciphers", [switch(prefer)])));
-        settings.extend(self.upstream_tls());
         settings
     }
 
