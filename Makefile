@@ -57,7 +57,7 @@ bench: bench-packages ## Benchmarks: merge, rendering, 1,000 Ingresses from star
 
 chaos: packages ## Random faults against a real NGINX: CHAOS_ROUNDS (250), CHAOS_SEED (the time).
 	CHAOS_ROUNDS=$${CHAOS_ROUNDS:-250} CHAOS_SEED=$${CHAOS_SEED:-$$(date +%s)} \
-	    cargo test --locked -p controller-bin --test chaos -- --nocapture
+	    cargo test --locked -p controller-bin --test chaos -- --ignored --nocapture
 
 bench-data-plane: bench-packages ## What a request costs against a static upstream of the same NGINX.
 	cargo build --release --locked -p controller-bin --bins

@@ -17,6 +17,7 @@ use nginx_render::{RenderError, Rendered, Renderer, Source};
 use tracing::{debug, error, info, warn};
 
 use crate::{
+    chain::chain,
     culprit::{self, Suspect},
     dataplane::{DataPlane, Files, TellError},
     guard::{Panicked, guard},
@@ -34,6 +35,9 @@ use crate::{
 
 /// How long after NGINX has refused files that nobody can be kept apart for they are tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(30);
+
+/// How long after workers could not run with files these are tried again: nobody is served meanwhile.
+const TRY_UNUSABLE_AGAIN: Duration = Duration::from_mins(10);
 
 /// How many faults may be kept apart in one go.
 const MOST_ISOLATED_AT_ONCE: usize = 100;
@@ -90,7 +94,7 @@ pub struct Loader {
     pub quarantine: Arc<Quarantine>,
     /// Who wants to know.
     pub observer: Arc<dyn Observer>,
-    /// The files that NGINX refused last, and when.
+    /// The files that NGINX refused last, and until when they are not tried again.
     pub refused: Option<(String, Instant)>,
     /// What the ConfigMap said when NGINX took files last.
     pub config: BTreeMap<String, String>,
@@ -152,12 +156,11 @@ impl Loader {
         };
         let reasons = reasons(before.as_ref(), &files);
         let recovered = recovered(before.as_ref(), &files);
-        let runs = before.is_some_and(|before| before.checksum == files.checksum);
-        if runs && !self.plane.is_written(&files.checksum) {
-            // Others were to be loaded and could not.
-            self.put_in_place(&tested.rendered, &files)?;
-        }
-        if runs {
+        let runs = before
+            .as_ref()
+            .is_some_and(|before| before.checksum == files.checksum);
+        // Where others were put in place since, NGINX may have begun to load them, and no worker could.
+        if runs && self.plane.is_written(&files.checksum) {
             debug!(
                 checksum = files.checksum,
                 "the files are the same; nothing to load"
@@ -173,11 +176,19 @@ impl Loader {
         self.put_in_place(&tested.rendered, &files)?;
         let began = Instant::now();
         let within = CONFIRM + tested.test * LOAD_TO_TEST;
-        let process = self.plane.process();
-        if process.is_started() {
-            reload::reload(process, &self.client, &files.checksum, within).await?;
-        } else {
-            reload::start(process, &self.client, &files.checksum, within).await?;
+        if let Err(error) = self.bring_into_force(&files.checksum, within).await {
+            if error.leaves_no_workers()
+                && let Some(before) = &before
+            {
+                error!(
+                    reasons = summary(&reasons),
+                    error = chain(&error),
+                    "nginx takes its new configuration but cannot serve with it; going back to the last good one"
+                );
+                self.refused = Some((files.checksum, Instant::now() + TRY_UNUSABLE_AGAIN));
+                self.go_back(before, within).await?;
+            }
+            return Err(error.into());
         }
         let load = Load {
             reasons,
@@ -206,6 +217,29 @@ impl Loader {
         // What only old servers used may go now.
         self.plane.tell().await?;
         self.configuration.tidy(&tested.rendered);
+        Ok(())
+    }
+
+    async fn bring_into_force(&self, checksum: &str, within: Duration) -> Result<(), ReloadError> {
+        let process = self.plane.process();
+        if process.is_started() {
+            reload::reload(process, &self.client, checksum, within).await
+        } else {
+            reload::start(process, &self.client, checksum, within).await
+        }
+    }
+
+    /// Has NGINX run again with the files that it ran with before.
+    async fn go_back(&mut self, before: &Files, within: Duration) -> Result<(), LoadError> {
+        let rendered = self.render(&before.outcome.model.layout, &before.without)?;
+        let files = Files {
+            checksum: rendered.checksum.to_string(),
+            ..before.clone()
+        };
+        self.put_in_place(&rendered, &files)?;
+        self.bring_into_force(&files.checksum, within).await?;
+        self.plane.set_loaded(Some(files));
+        info!("nginx runs with its last good configuration again");
         Ok(())
     }
 
@@ -266,7 +300,7 @@ impl Loader {
                     .keep_apart(&rendered, &refusal, running, &mut inquiry)
                     .await?;
             if !helped {
-                self.refused = Some((checksum, Instant::now()));
+                self.refused = Some((checksum, Instant::now() + TRY_AGAIN));
                 return Err(LoadError::Refused(refusal));
             }
             let (planned, _) = self.planner.plan()?;
@@ -299,7 +333,7 @@ impl Loader {
         let annotation = source.map(|source| source.what);
         let annotation = annotation.or_else(|| annotation_of(&refusal.reason));
         let suspect = match source {
-            Some(source) => self.named(source, &trial),
+            Some(source) => Self::named(source, &trial),
             None => None,
         };
         if let Some(suspect) = suspect
@@ -323,7 +357,7 @@ impl Loader {
     }
 
     /// What a source stands for.
-    fn named(&self, source: &Source, trial: &Trial) -> Option<Suspect> {
+    fn named(source: &Source, trial: &Trial) -> Option<Suspect> {
         if let Some(ingress) = &source.ingress {
             return Some(Suspect::Ingress(ingress.clone()));
         }
@@ -390,7 +424,7 @@ impl Loader {
 
     fn was_refused(&self, checksum: &str) -> bool {
         let refused = self.refused.as_ref();
-        refused.is_some_and(|(refused, when)| refused == checksum && when.elapsed() < TRY_AGAIN)
+        refused.is_some_and(|(refused, until)| refused == checksum && Instant::now() < *until)
     }
 
     /// Keeps apart what was found to be at fault. Answers whether that makes a difference.

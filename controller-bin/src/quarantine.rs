@@ -530,8 +530,8 @@ mod tests {
             snapshot.ingresses.get(&name("bad")).cloned()
         };
         let earlier = fault(Some(&older), None);
-        assert_eq!(stands_for(1, &earlier), Some(older.clone()));
-        assert_eq!(stands_for(2, &earlier), Some(bad.clone()), "denied later");
+        assert_eq!(stands_for(1, &earlier).as_ref(), Some(&older));
+        assert_eq!(stands_for(2, &earlier).as_ref(), Some(&bad), "denied later");
         assert_eq!(stands_for(3, &earlier), None);
         let without = stands_for(1, &fault(None, Some("ssl-ciphers"))).unwrap();
         assert_eq!(

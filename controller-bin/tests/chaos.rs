@@ -2,6 +2,13 @@
 //! what is served is what the objects ask for. `CHAOS_ROUNDS` and `CHAOS_SEED` say how long and which; the same seed
 //! makes the same rounds.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a failure here fails the test"
+)]
+
 mod site;
 
 use std::{collections::BTreeMap, env, fs};
@@ -199,6 +206,7 @@ fn number(variable: &str, usual: u64) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "a soak of minutes: make chaos"]
 #[expect(
     clippy::print_stdout,
     reason = "the figures are what a soak is made for"

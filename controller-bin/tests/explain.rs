@@ -391,29 +391,29 @@ const REQUESTS: &[(&str, &[&str])] = &[
 #[tokio::test(flavor = "multi_thread")]
 async fn a_real_nginx_chooses_what_is_explained() {
     let mut backends = Vec::new();
-    let mut text = String::new();
+    let mut text = Vec::new();
     for (number, rules) in RULES.iter().enumerate() {
         let Rules {
             host,
             annotations,
             paths,
         } = rules;
-        text += &format!(
+        text.push(format!(
             "---\napiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {{name: i{number}, annotations: {annotations}}}\n\
              spec:\n  ingressClassName: nginx\n  rules:\n  - host: '{host}'\n    http:\n      paths:\n"
-        );
+        ));
         for (path_type, path, service) in *paths {
-            text += &format!(
+            text.push(format!(
                 "      - {{path: '{path}', pathType: {path_type}, backend: {{service: {{name: {service}, port: {{number: 80}}}}}}}}\n"
-            );
+            ));
         }
         for (_, _, service) in *paths {
             let backend = Backend::start(service).await;
-            text += &format!("---\n{}", backend.service(service));
+            text.push(format!("---\n{}", backend.service(service)));
             backends.push(backend);
         }
     }
-    let directory = manifests(&[("all.yaml", &text)]);
+    let directory = manifests(&[("all.yaml", &text.concat())]);
     let source = format!("--manifests={}", directory.path().display());
     let site = Site::start(open_directory(), &[&source]);
     site.ready().await;

@@ -379,6 +379,44 @@ async fn a_burst_of_ingresses_makes_few_reloads() {
     assert!((1..=12).contains(&reloads), "{reloads} reloads");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn files_that_no_worker_can_run_with_are_taken_back() {
+    let one = Backend::start("one").await;
+    let config = |snippet: &str| {
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: main, namespace: sys}}\n\
+             data: {{main-snippet: \"{snippet}\"}}\n"
+        )
+    };
+    let directory = open_directory();
+    let manifests = directory.path().join("manifests");
+    fs::create_dir(&manifests).unwrap();
+    for (name, text) in [
+        ("config.yaml", config("")),
+        ("service.yaml", one.service("one")),
+        ("ingress.yaml", ingress("one", "one.test", "one", "")),
+    ] {
+        fs::write(manifests.join(name), text).unwrap();
+    }
+    let manifests = format!("--manifests={}", manifests.display());
+    let site = Site::start(directory, &[&manifests, "--configmap=sys/main"]);
+    site.answers("one.test", "/", 200, "one").await;
+    // NGINX does not look at this when it tests files; workers do, and end.
+    site.write("config.yaml", &config("working_directory /none/such;"));
+    site.until("the fault is told", async || {
+        (site.logged("last good configuration again") > 0).then_some(())
+    })
+    .await;
+    assert_eq!(site.logged("going back to the last good one"), 1);
+    site.answers("one.test", "/", 200, "one").await;
+    site.write("config.yaml", &config("working_directory /tmp;"));
+    site.until("the mended files are loaded", async || {
+        (site.logged(" loaded ") > 1).then_some(())
+    })
+    .await;
+    site.answers("one.test", "/", 200, "one").await;
+}
+
 #[test]
 fn somebody_elses_nginx_conf_is_not_overwritten() {
     let directory = open_directory();

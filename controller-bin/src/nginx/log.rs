@@ -69,6 +69,19 @@ impl ErrorLog {
         lines.kept.iter().skip(skip).cloned().collect()
     }
 
+    /// The lines after a point with which that master gave up on workers that end as soon as they are started.
+    pub(crate) fn dead_workers(&self, mark: Mark, pid: u32) -> Vec<String> {
+        let sign = format!("[alert] {pid}#");
+        let mut lines = self.since(mark);
+        let is_given_up = |line: &str| line.contains(&sign) && line.contains("cannot be respawned");
+        if lines.iter().any(|line| is_given_up(line)) {
+            lines.retain(|line| line.contains("[alert]") || line.contains("[emerg]"));
+            lines
+        } else {
+            Vec::new()
+        }
+    }
+
     /// The lines after a point with which that process gave up what it was doing.
     pub(crate) fn emergencies(&self, mark: Mark, pid: u32) -> Vec<String> {
         let sign = format!("[emerg] {pid}#");
@@ -110,6 +123,21 @@ mod tests {
         log.push("2026/11/30 05:00:00 [emerg] 123#123: still could not bind()".into());
         log.push("2026/11/30 05:00:00 [notice] 12#12: signal process started".into());
         assert_eq!(log.emergencies(mark, 12).len(), 1);
+    }
+
+    #[test]
+    fn workers_that_cannot_live_are_noticed() {
+        let log = ErrorLog::default();
+        let mark = log.mark();
+        log.push("[alert] 20#20: chdir(\"/none\") failed".into());
+        assert!(log.dead_workers(mark, 12).is_empty());
+        log.push("[notice] 12#12: signal 17 (SIGCHLD) received from 20".into());
+        log.push(
+            "[alert] 12#12: worker process 20 exited with fatal code 2 and cannot be respawned"
+                .into(),
+        );
+        assert_eq!(log.dead_workers(mark, 12).len(), 2);
+        assert!(log.dead_workers(mark, 13).is_empty());
     }
 
     #[tokio::test]

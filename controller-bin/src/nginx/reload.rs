@@ -29,6 +29,12 @@ pub enum ReloadError {
         /// What it said.
         said: String,
     },
+    /// Its workers cannot run with it.
+    #[error("workers of nginx end as soon as they run with its configuration: {said}")]
+    Workers {
+        /// What they said.
+        said: String,
+    },
     /// It ended over it.
     #[error("nginx ended while it was loading its configuration: {said}")]
     Ended {
@@ -43,6 +49,14 @@ pub enum ReloadError {
         /// What it said meanwhile.
         said: String,
     },
+}
+
+impl ReloadError {
+    /// Whether NGINX has taken the configuration, and serves nobody with it as far as can be told.
+    #[must_use]
+    pub fn leaves_no_workers(&self) -> bool {
+        matches!(self, Self::Workers { .. } | Self::Unconfirmed { .. })
+    }
 }
 
 /// Has the running NGINX load its configuration file, and waits until a new worker answers with `checksum`.
@@ -116,6 +130,12 @@ impl Awaited<'_> {
                 if !given_up.is_empty() {
                     return Err(ReloadError::Refused {
                         said: last_lines(&given_up),
+                    });
+                }
+                let dead = self.process.log().dead_workers(self.mark, pid);
+                if !dead.is_empty() {
+                    return Err(ReloadError::Workers {
+                        said: last_lines(&dead),
                     });
                 }
                 if self.is_in_force(pid).await {
