@@ -39,7 +39,10 @@ pub(crate) fn choose(
         Some(root) => return Some(root.upstream.clone()),
     };
     for definition in wanting {
-        let message = format!("TLS of host {} ends at the controller: {fault}", ledger.host);
+        let message = format!(
+            "TLS of host {} ends at the controller: {fault}",
+            ledger.host
+        );
         let (severity, reason) = (Severity::Warning, Reason::InvalidAnnotation);
         let key = Some(ANNOTATION.to_owned());
         ledger.tell(definition, severity, reason, key, message);

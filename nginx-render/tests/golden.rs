@@ -18,7 +18,9 @@ use ingress_model::{
     live::UpstreamName,
     value::{Confidential, Literal, Seconds, Size, Snippet, Template},
 };
-use nginx_render::{Capabilities, Environment, Metrics, PassthroughPorts, RelativePath, Renderer, User};
+use nginx_render::{
+    Capabilities, Environment, Metrics, PassthroughPorts, RelativePath, Renderer, User,
+};
 
 use support::{debian, default_location, host, layout, location, prefix, refusal, server};
 
