@@ -270,15 +270,9 @@ pub(super) fn request_headers(reader: &mut Reader<'_>) -> Option<ObjectName> {
     reader.qualified_object("auth-proxy-set-headers")
 }
 
-/// Why locations are closed that the ConfigMap's authentication should protect, but cannot.
-pub(crate) const GLOBAL_UNUSABLE: &str = "ConfigMap key global-auth-url cannot be used";
-
 /// The ConfigMap's authentication, if it applies to an Ingress with or without one of its own.
 pub(super) fn global(reader: &mut Reader<'_>, has_own: bool) -> Option<Arc<ExternalAuth>> {
     let is_wanted = reader.boolean("enable-global-auth").unwrap_or(true) && !has_own;
-    if is_wanted && reader.policy().unusable.contains("global-auth-url") {
-        reader.deny(GLOBAL_UNUSABLE.into());
-    }
     let global = reader.policy().global_auth.as_ref();
     global.filter(|_| is_wanted).cloned()
 }
@@ -557,22 +551,6 @@ mod tests {
             own(&settings_with(&config, &variable).unwrap()).keepalive,
             None
         );
-    }
-
-    #[test]
-    fn an_unusable_service_of_the_config_map_closes_what_it_protects() {
-        let mut config = GlobalConfig::default();
-        config.policy.unusable.insert("global-auth-url");
-        let closed = |annotations: &[_], path| {
-            let settings = settings_with(&config, annotations).unwrap();
-            let exempt = config.policy.exempt(&settings.location, path);
-            exempt.denied.is_some()
-        };
-        assert!(closed(&[], "/"));
-        assert!(closed(&[("enable-global-auth", "perhaps")], "/"));
-        assert!(!closed(&[("enable-global-auth", "false")], "/"));
-        assert!(!closed(&[URL], "/"));
-        assert!(!closed(&[], "/.well-known/acme-challenge/token"));
     }
 
     #[test]

@@ -2,21 +2,19 @@
 
 use std::sync::Arc;
 
-use crate::{annotation::external_auth::GLOBAL_UNUSABLE, layout::LocationSettings};
+use crate::layout::LocationSettings;
 
 use super::Policy;
 
 impl Policy {
     /// The settings for a path of an Ingress, as its rule writes it: without redirects to HTTPS below a prefix of
     /// `no-tls-redirect-locations`, without authentication below one of `no-auth-locations`. A location that is denied
-    /// stays denied, unless what it lacks is the authentication that the path needs not.
+    /// stays denied.
     #[must_use]
     pub fn exempt(&self, settings: &Arc<LocationSettings>, path: &str) -> Arc<LocationSettings> {
         let below = |prefixes: &[String]| prefixes.iter().any(|prefix| path.starts_with(prefix));
         let redirects = settings.ssl_redirect || settings.force_ssl_redirect;
-        let lacks_global = settings.denied.as_deref() == Some(GLOBAL_UNUSABLE);
-        let asks =
-            settings.basic_auth.is_some() || settings.external_auth.is_some() || lacks_global;
+        let asks = settings.basic_auth.is_some() || settings.external_auth.is_some();
         let no_redirect = redirects && below(&self.no_tls_redirect_locations);
         let no_auth = asks && below(&self.no_auth_locations);
         if !no_redirect && !no_auth {
@@ -30,9 +28,6 @@ impl Policy {
         if no_auth {
             settings.basic_auth = None;
             settings.external_auth = None;
-            if lacks_global {
-                settings.denied = None;
-            }
         }
         Arc::new(settings)
     }

@@ -6,7 +6,7 @@ use crate::{
 };
 
 use super::{
-    Action, Context, Instead, KEY, KeyInfo,
+    Action, Context, KEY, KeyInfo,
     read::{boolean, header_name, optional, snippet, text},
 };
 
@@ -27,10 +27,9 @@ pub(super) const KEYS: &[KeyInfo] = &[
         default: "none",
         context: Context::Location,
         example: "http://auth.test/verify",
-        doc: "Fall-back of `auth-url`, for every location that does not opt out. If it cannot be used, those locations answer 503.",
+        doc: "Fall-back of `auth-url`, for every location that does not opt out.",
         bad: Some("not-a-url"),
         action: auth!(url, |text| optional(text, url)),
-        instead: Instead::Closed,
         ..KEY
     },
     KeyInfo {
