@@ -3,7 +3,7 @@
 //!
 //! One file a port or host, `stream/tcp-5432`, `stream/udp-53` or `stream/tls/shop.test` below NGINX's directory, replaced
 //! as a whole. Each line is an endpoint as `address:port`; an empty file means that there is none. The file of a host
-//! whose TLS ends at NGINX says [`HERE`].
+//! whose TLS ends at NGINX says `HERE`.
 
 use std::{
     collections::BTreeMap,
