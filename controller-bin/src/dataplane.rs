@@ -70,10 +70,11 @@ struct Known {
 impl Known {
     /// Whether the files on the disk are those that NGINX runs with.
     fn is_settled(&self) -> bool {
-        let checksum = |files: &Files| files.checksum.clone();
-        let written = self.written.as_ref().map(checksum);
-        self.loading.is_none()
-            && (written.is_none() || written == self.loaded.as_ref().map(checksum))
+        let runs = |written: &Files| {
+            let loaded = self.loaded.as_ref();
+            loaded.is_some_and(|loaded| loaded.checksum == written.checksum)
+        };
+        self.loading.is_none() && self.written.as_ref().is_none_or(runs)
     }
 }
 
@@ -159,7 +160,7 @@ impl DataPlane {
         self.known().loading = None;
     }
 
-    /// Whether the files on the disk are those that NGINX runs with, as far as anybody knows.
+    /// Whether the files on the disk are those that are known by this checksum.
     #[must_use]
     pub fn is_written(&self, checksum: &str) -> bool {
         let known = self.known();
