@@ -61,6 +61,7 @@ pub mod store;
 pub mod stored;
 pub mod stream_files;
 pub mod sync;
+mod triggers;
 pub mod watch;
 
 pub use args::Args;

@@ -20,7 +20,6 @@ use tokio::{
     runtime::Handle,
     sync::watch::{self as signal, Receiver},
     task::JoinSet,
-    time::{MissedTickBehavior, interval, sleep},
 };
 use tracing::{error, info, warn};
 
@@ -38,7 +37,7 @@ use crate::{
     nginx::{
         configuration::{Configuration, ConfigurationError},
         machine,
-        process::{Process, State},
+        process::Process,
         program::{self, ProgramError},
     },
     observe::{Load, Observer},
@@ -50,23 +49,14 @@ use crate::{
     store::Store,
     stream_files::StreamFiles,
     sync::{Cause, LoadFiles, Sync},
-    watch,
+    triggers, watch,
 };
-
-/// How often NGINX is asked whether it has what it was told.
-const VERIFY: Duration = Duration::from_secs(5);
-
-/// How often everything is gone through although nothing happened: certificates expire.
-const CLOCK: Duration = Duration::from_secs(60);
 
 /// How long the last syncs may take at the end.
 const DRAIN: Duration = Duration::from_secs(5);
 
 /// How much longer than its workers NGINX may take to end.
 const QUIT_MARGIN: Duration = Duration::from_secs(5);
-
-/// How often to look whether an NGINX that was started anew answers.
-const LOOK: Duration = Duration::from_millis(10);
 
 /// Why the controller does not start.
 #[derive(Debug, thiserror::Error)]
@@ -229,9 +219,17 @@ impl Args {
         };
 
         let mut tasks = JoinSet::new();
-        tasks.spawn(sync_on_change(Arc::clone(&store), syncs.clone()));
-        tasks.spawn(sync_on_start(Arc::clone(&process), client, syncs.clone()));
-        tasks.spawn(repair(Arc::clone(&plane), syncs.clone(), loads.clone()));
+        tasks.spawn(triggers::sync_on_change(Arc::clone(&store), syncs.clone()));
+        tasks.spawn(triggers::sync_on_start(
+            Arc::clone(&process),
+            client,
+            syncs.clone(),
+        ));
+        tasks.spawn(triggers::repair(
+            Arc::clone(&plane),
+            syncs.clone(),
+            loads.clone(),
+        ));
         tasks.spawn(metrics.listen(&directory)?);
         tasks.spawn(self.follow_election(&metrics, publisher.as_ref()));
         tasks.spawn(self.serve_health(health.clone(), &metrics)?);
@@ -243,7 +241,7 @@ impl Args {
 
         let code = tokio::select! {
             () = signals.asked() => ExitCode::SUCCESS,
-            _broken = queues.join_next() => {
+            () = broken_off(&mut queues, &mut tasks) => {
                 error!("a fault in the controller broke off its work; shutting down so that it is started anew");
                 ExitCode::FAILURE
             }
@@ -530,61 +528,15 @@ async fn run_loads(queue: Queue<LoadFiles>, mut loader: Loader) {
         .await;
 }
 
-async fn sync_on_change(store: Arc<Store>, syncs: sync_queue::Handle<Cause>) {
-    let mut changed = store.subscribe();
-    // Readiness may have come before we looked.
-    syncs.enqueue_skippable(Cause::Objects);
-    while changed.changed().await.is_ok() {
-        syncs.enqueue_skippable(Cause::Objects);
-    }
-}
-
-/// Has an NGINX told everything that was started anew, as soon as it answers.
-async fn sync_on_start(
-    process: Arc<Process>,
-    client: LuaSyncClient,
-    syncs: sync_queue::Handle<Cause>,
-) {
-    let mut state = process.state();
-    loop {
-        let now = *state.borrow_and_update();
-        // The first start is looked after by who starts it.
-        if let State::Running { start: 2.., .. } = now {
-            while *state.borrow() == now && client.revision().await.is_err() {
-                sleep(LOOK).await;
-            }
-            syncs.enqueue_skippable(Cause::Started);
-        }
-        if state.changed().await.is_err() {
-            return;
-        }
-    }
-}
-
-/// Looks again and again whether NGINX does what it should, and mends it if not.
-async fn repair(
-    plane: Arc<DataPlane>,
-    syncs: sync_queue::Handle<Cause>,
-    loads: sync_queue::Handle<LoadFiles>,
-) {
-    let mut verify = interval(VERIFY);
-    verify.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut clock = interval(CLOCK);
-    clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
+/// Waits until a queue ends although it was not closed, or another task panics.
+async fn broken_off(queues: &mut JoinSet<()>, tasks: &mut JoinSet<()>) {
     loop {
         tokio::select! {
-            _ = verify.tick() => match plane.is_astray().await {
-                Ok(true) => {
-                    syncs.enqueue(Cause::Astray);
+            _ended = queues.join_next() => return,
+            Some(ended) = tasks.join_next() => {
+                if ended.is_err_and(|error| error.is_panic()) {
+                    return;
                 }
-                Ok(false) if plane.is_behind() => {
-                    loads.enqueue_skippable(LoadFiles);
-                }
-                Ok(false) => {}
-                Err(error) => warn!(error = chain(&error), "cannot ask nginx what it was told"),
-            },
-            _ = clock.tick() => {
-                syncs.enqueue_skippable(Cause::Clock);
             }
         }
     }
@@ -618,5 +570,37 @@ async fn finish(plane: &DataPlane, publisher: Option<Publisher>, signals: &mut S
     tokio::select! {
         () = publisher.finish() => {}
         () = signals.hurry() => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_that_panics_breaks_work_off() {
+        let mut queues = JoinSet::new();
+        queues.spawn(pending());
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async {});
+        tasks.spawn(async { panic!("on purpose") });
+        broken_off(&mut queues, &mut tasks).await;
+    }
+
+    #[tokio::test]
+    async fn tasks_that_end_break_nothing_off() {
+        let mut queues = JoinSet::new();
+        queues.spawn(pending());
+        let mut tasks = JoinSet::new();
+        let (said, heard) = tokio::sync::oneshot::channel::<()>();
+        tasks.spawn(async {
+            let _dropped = said;
+        });
+        assert!(heard.await.is_err());
+        assert_eq!(broken_off(&mut queues, &mut tasks).now_or_never(), None);
     }
 }
