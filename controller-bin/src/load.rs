@@ -1,24 +1,25 @@
 //! From the layout that is wanted to an NGINX that runs with it.
 //!
 //! Render, test, tell what new servers need, put the file in place, reload, and wait until a worker confirms. An Ingress
-//! whose part NGINX refuses is kept apart and the rest goes on; a fault that is nobody's leaves the last good files in
-//! force.
+//! whose part NGINX refuses is kept apart ([`inquiry`]) and the rest goes on; a fault that is nobody's leaves the last
+//! good files in force.
+
+mod inquiry;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use ingress_model::{Layout, ObjectName, Outcome, ReloadReason, plan};
-use k8s_openapi::api::networking::v1::Ingress;
 use lua_sync_client::LuaSyncClient;
-use nginx_render::{RenderError, Rendered, Renderer, Source};
+use nginx_render::{RenderError, Rendered, Renderer};
 use tracing::{debug, error, info, warn};
 
+use self::inquiry::Inquiry;
 use crate::{
     chain::chain,
-    culprit::{self, Suspect},
     dataplane::{DataPlane, Files, TellError},
     guard::{Panicked, guard},
     nginx::{
@@ -28,9 +29,8 @@ use crate::{
         test::Refusal,
     },
     observe::{Load, Observer},
-    planner::{Planner, Trial},
-    quarantine::{self, Fault, Level, Levels, Quarantine},
-    stored::Stored,
+    planner::Planner,
+    quarantine::{self, Levels, Quarantine},
 };
 
 /// How long after NGINX has refused files that nobody can be kept apart for they are tried again.
@@ -42,9 +42,6 @@ const TRY_UNUSABLE_AGAIN: Duration = Duration::from_mins(10);
 /// How many faults may be kept apart in one go.
 const MOST_ISOLATED_AT_ONCE: usize = 100;
 
-/// How many tests may be made in one go to find out what is at fault.
-const MOST_TRIALS: usize = 200;
-
 /// How long a worker may take to confirm new files, besides a multiple of what the test took.
 const CONFIRM: Duration = Duration::from_secs(30);
 
@@ -54,8 +51,9 @@ const LOAD_TO_TEST: u32 = 10;
 /// Why NGINX does not run with the files that it should run with.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// Workers of the configuration before go on, and reloads are to follow one another (`enable-serial-reloads`).
-    #[error("workers of nginx's last configuration have not ended yet")]
+    /// Workers of earlier configurations go on, and reloads are to follow one another (`enable-serial-reloads`), or there
+    /// are too many of them (`--max-old-generations`).
+    #[error("workers of nginx's earlier configurations have not ended yet")]
     Busy,
     /// The layout cannot be written as text.
     #[error("cannot render nginx's configuration")]
@@ -67,8 +65,17 @@ pub enum LoadError {
     #[error("cannot write and test nginx's configuration")]
     Write(#[from] ConfigurationError),
     /// NGINX does not take them.
-    #[error("nginx refuses its new configuration, the last good one stays in force: {}", .0.reason)]
-    Refused(Refusal),
+    #[error("nginx refuses its {}: {}", if *.has_good {
+        "new configuration, the last good one stays in force"
+    } else {
+        "first configuration, nothing is served yet"
+    }, .refusal.reason)]
+    Refused {
+        /// What it says.
+        refusal: Refusal,
+        /// Whether there is a configuration that it goes on with.
+        has_good: bool,
+    },
     /// NGINX could not be told what new servers need.
     #[error("cannot prepare nginx for its new configuration")]
     Tell(#[from] TellError),
@@ -94,12 +101,24 @@ pub struct Loader {
     pub quarantine: Arc<Quarantine>,
     /// Who wants to know.
     pub observer: Arc<dyn Observer>,
-    /// The files that NGINX refused last, and until when they are not tried again.
-    pub refused: Option<(String, Instant)>,
-    /// What the ConfigMap said when NGINX took files last.
-    pub config: BTreeMap<String, String>,
     /// `--annotations-prefix`.
     pub annotations_prefix: String,
+    /// How many configurations may have workers that still finish their requests (`--max-old-generations`).
+    pub most_generations: Option<usize>,
+    /// What is known from the loads before.
+    pub memory: Memory,
+}
+
+/// What is known from the loads before. It begins empty.
+#[derive(Debug, Default)]
+pub struct Memory {
+    /// The files that NGINX refused last, and until when they are not tried again.
+    refused: Option<(String, Instant)>,
+    /// The files that NGINX took last. It may have run with them although it did not live to confirm that, so that an
+    /// Ingress was served last as it is in these.
+    taken: Option<Files>,
+    /// What the ConfigMap said then.
+    config: BTreeMap<String, String>,
 }
 
 /// Files that NGINX takes.
@@ -107,6 +126,7 @@ struct Tested {
     wanted: Arc<Outcome>,
     rendered: Rendered,
     without: Levels,
+    config: BTreeMap<String, String>,
     render: Duration,
     test: Duration,
 }
@@ -127,7 +147,7 @@ impl Loader {
         plane.end_load();
         match loaded {
             // Trying the same again at once would be of no use.
-            Err(refused @ LoadError::Refused(_)) => {
+            Err(refused @ LoadError::Refused { .. }) => {
                 error!("{refused}");
                 self.observer.load_failed(&refused);
                 Ok(())
@@ -142,7 +162,9 @@ impl Loader {
     }
 
     async fn load(&mut self, wanted: Arc<Outcome>) -> Result<(), LoadError> {
-        if wanted.model.layout.config.enable_serial_reloads && self.is_ending_workers() {
+        let ending = self.ending_generations();
+        let is_serial = wanted.model.layout.config.enable_serial_reloads;
+        if is_serial && ending > 0 || self.most_generations.is_some_and(|most| ending >= most) {
             return Err(LoadError::Busy);
         }
         let before = self.plane.loaded();
@@ -165,6 +187,8 @@ impl Loader {
                 checksum = files.checksum,
                 "the files are the same; nothing to load"
             );
+            self.memory.config = tested.config;
+            self.memory.taken = Some(files.clone());
             self.plane.set_loaded(Some(files));
             self.tell_recovered(&recovered);
             self.plane.tell().await?;
@@ -173,20 +197,32 @@ impl Loader {
 
         // What new servers need has to be there before they are.
         self.plane.tell().await?;
+        let config = std::mem::replace(&mut self.memory.config, tested.config);
         self.put_in_place(&tested.rendered, &files)?;
         let began = Instant::now();
         let within = CONFIRM + tested.test * LOAD_TO_TEST;
+        let master = self.plane.process().pid();
         if let Err(error) = self.bring_into_force(&files.checksum, within).await {
-            if error.leaves_no_workers()
-                && let Some(before) = &before
+            if let Some(before) = &before
+                && error.leaves_no_workers()
             {
                 error!(
                     reasons = summary(&reasons),
                     error = chain(&error),
                     "nginx takes its new configuration but cannot serve with it; going back to the last good one"
                 );
-                self.refused = Some((files.checksum, Instant::now() + TRY_UNUSABLE_AGAIN));
+                self.memory.config = config;
+                self.memory.refused = Some((files.checksum, Instant::now() + TRY_UNUSABLE_AGAIN));
                 self.go_back(before, within).await?;
+            } else if let Some(before) = &before
+                && let ReloadError::Refused { said } = &error
+                && master.is_some()
+                && master == self.plane.process().pid()
+            {
+                // It goes on with the files before; these are what it should find if it has to be started anew.
+                self.memory.config = config;
+                self.restore(before)?;
+                self.keep_apart_listeners(&tested.rendered, &files, said)?;
             }
             return Err(error.into());
         }
@@ -231,23 +267,30 @@ impl Loader {
 
     /// Has NGINX run again with the files that it ran with before.
     async fn go_back(&mut self, before: &Files, within: Duration) -> Result<(), LoadError> {
-        let rendered = self.render(&before.outcome.model.layout, &before.without)?;
-        let files = Files {
-            checksum: rendered.checksum.to_string(),
-            ..before.clone()
-        };
-        self.put_in_place(&rendered, &files)?;
+        let files = self.restore(before)?;
         self.bring_into_force(&files.checksum, within).await?;
         self.plane.set_loaded(Some(files));
         info!("nginx runs with its last good configuration again");
         Ok(())
     }
 
-    fn put_in_place(&self, rendered: &Rendered, files: &Files) -> Result<(), LoadError> {
+    /// Writes the files that NGINX ran with before once more.
+    fn restore(&mut self, before: &Files) -> Result<Files, LoadError> {
+        let rendered = self.render(&before.outcome.model.layout, &before.without)?;
+        let files = Files {
+            checksum: rendered.checksum.to_string(),
+            ..before.clone()
+        };
+        self.put_in_place(&rendered, &files)?;
+        Ok(files)
+    }
+
+    fn put_in_place(&mut self, rendered: &Rendered, files: &Files) -> Result<(), LoadError> {
         self.configuration
             .put_in_place(rendered)
             .map_err(ConfigurationError::from)?;
         self.plane.set_written(files.clone());
+        self.memory.taken = Some(files.clone());
         Ok(())
     }
 
@@ -276,32 +319,35 @@ impl Loader {
                 self.configuration.test(&rendered).await?
             };
             let Err(refusal) = tested else {
-                self.refused = None;
-                self.config = config;
+                self.memory.refused = None;
                 return Ok(Some(Tested {
                     wanted,
                     rendered,
                     without,
+                    config,
                     render,
                     test: began.elapsed(),
                 }));
             };
             inquiry.refusals += 1;
+            let is_spent = inquiry.refusals > MOST_ISOLATED_AT_ONCE;
+            let (planned, trial) = self.planner.plan_with_trial()?;
             // Objects may have changed since: nobody is blamed for what is not there any more.
-            let (planned, _) = self.planner.plan()?;
-            if planned.model.layout != wanted.model.layout
-                && inquiry.refusals <= MOST_ISOLATED_AT_ONCE
-            {
-                wanted = self.plane.begin_load().unwrap_or(planned);
-                continue;
-            }
-            let helped = inquiry.refusals <= MOST_ISOLATED_AT_ONCE
-                && self
-                    .keep_apart(&rendered, &refusal, running, &mut inquiry)
-                    .await?;
+            let is_outdated =
+                planned.model.layout != wanted.model.layout || self.quarantine.levels() != without;
+            let helped = !is_spent
+                && (is_outdated
+                    || self
+                        .keep_apart(&rendered, &refusal, trial, &mut inquiry)
+                        .await?);
             if !helped {
-                self.refused = Some((checksum, Instant::now() + TRY_AGAIN));
-                return Err(LoadError::Refused(refusal));
+                if !is_spent {
+                    self.memory.refused = Some((checksum, Instant::now() + TRY_AGAIN));
+                }
+                return Err(LoadError::Refused {
+                    refusal,
+                    has_good: running.is_some(),
+                });
             }
             let (planned, _) = self.planner.plan()?;
             wanted = self.plane.begin_load().unwrap_or(planned);
@@ -320,154 +366,18 @@ impl Loader {
         Ok(rendered?)
     }
 
-    /// Keeps apart what NGINX refuses. Answers whether that makes a difference.
-    async fn keep_apart(
-        &mut self,
-        rendered: &Rendered,
-        refusal: &Refusal,
-        running: Option<&Files>,
-        inquiry: &mut Inquiry,
-    ) -> Result<bool, LoadError> {
-        let mut trial = self.planner.trial();
-        let source = owner(rendered, refusal);
-        let annotation = source.map(|source| source.what);
-        let annotation = annotation.or_else(|| annotation_of(&refusal.reason));
-        let suspect = match source {
-            Some(source) => Self::named(source, &trial),
-            None => None,
+    /// How many configurations have workers that still finish their requests.
+    fn ending_generations(&self) -> usize {
+        let Some(master) = self.plane.process().pid() else {
+            return 0;
         };
-        if let Some(suspect) = suspect
-            && !self.is_innocent(&suspect, refusal, running, &trial, inquiry)
-        {
-            inquiry.reasons.insert(refusal.reason.clone());
-            return Ok(self.isolate(&suspect, refusal, annotation, running, &trial, inquiry));
-        }
-        for suspects in suspects(&trial, running, &self.config) {
-            if let Some(found) = self.search(suspects, &mut trial, inquiry).await? {
-                if matches!(found, Suspect::Key(_)) {
-                    // The Ingresses that the key has broken are not at fault.
-                    for name in std::mem::take(&mut inquiry.isolated) {
-                        self.quarantine.release(&name);
-                    }
-                }
-                return Ok(self.isolate(&found, refusal, annotation, running, &trial, inquiry));
-            }
-        }
-        Ok(false)
-    }
-
-    /// What a source stands for.
-    fn named(source: &Source, trial: &Trial) -> Option<Suspect> {
-        if let Some(ingress) = &source.ingress {
-            return Some(Suspect::Ingress(ingress.clone()));
-        }
-        let config = trial.config();
-        let key = config.contains_key(source.what);
-        key.then(|| Suspect::Key(source.what.to_owned()))
-    }
-
-    /// Whether the fault is rather in the ConfigMap, whose values stand among what belongs to Ingresses: it has changed
-    /// and the Ingress has not, or another Ingress has the same fault.
-    fn is_innocent(
-        &self,
-        suspect: &Suspect,
-        refusal: &Refusal,
-        running: Option<&Files>,
-        trial: &Trial,
-        inquiry: &Inquiry,
-    ) -> bool {
-        let Suspect::Ingress(name) = suspect else {
-            return false;
-        };
-        let config = trial.config();
-        if config.is_empty() || inquiry.has_searched {
-            return false;
-        }
-        let served = running.and_then(|running| served(running, name));
-        let now = trial.snapshot().ingresses.get(name);
-        let is_same = served.is_some_and(|served| now.is_some_and(|now| !served.matters(now)));
-        (is_same && config != self.config) || inquiry.reasons.contains(&refusal.reason)
-    }
-
-    /// The one among the suspects without which NGINX takes the files.
-    async fn search(
-        &mut self,
-        suspects: Vec<Suspect>,
-        trial: &mut Trial,
-        inquiry: &mut Inquiry,
-    ) -> Result<Option<Suspect>, LoadError> {
-        inquiry.has_searched = true;
-        let without = self.quarantine.levels();
-        let layout = trial.without(&[])?;
-        let rendered = self.render(&layout, &without)?;
-        if self.configuration.test(&rendered).await?.is_ok() {
-            // What was refused is not there any more.
-            return Ok(None);
-        }
-        culprit::find(suspects, async |suspects: &[Suspect]| {
-            inquiry.trials += 1;
-            if inquiry.trials > MOST_TRIALS {
-                return Ok(false);
-            }
-            let layout = trial.without(suspects)?;
-            let rendered = self.render(&layout, &without)?;
-            Ok(self.configuration.test(&rendered).await?.is_ok())
-        })
-        .await
-    }
-
-    /// Whether workers of an older configuration still finish their requests.
-    fn is_ending_workers(&self) -> bool {
-        let master = self.plane.process().pid();
-        master.is_some_and(|master| !census::ending_workers(master).is_empty())
+        let at_once = census::workers(master).len().max(1);
+        census::ending_workers(master).len().div_ceil(at_once)
     }
 
     fn was_refused(&self, checksum: &str) -> bool {
-        let refused = self.refused.as_ref();
+        let refused = self.memory.refused.as_ref();
         refused.is_some_and(|(refused, until)| refused == checksum && Instant::now() < *until)
-    }
-
-    /// Keeps apart what was found to be at fault. Answers whether that makes a difference.
-    fn isolate(
-        &self,
-        suspect: &Suspect,
-        refusal: &Refusal,
-        annotation: Option<&'static str>,
-        running: Option<&Files>,
-        trial: &Trial,
-        inquiry: &mut Inquiry,
-    ) -> bool {
-        let reason = &refusal.reason;
-        let name = match suspect {
-            Suspect::Ingress(name) => name,
-            Suspect::Key(key) => {
-                let config = trial.config();
-                let value = config.get(key);
-                return value.is_some_and(|value| self.quarantine.leave_out(key, value, reason));
-            }
-        };
-        let Some(ingress) = self.planner.ingress(name) else {
-            return false;
-        };
-        let fault = Fault {
-            reason: reason.clone(),
-            annotation,
-            served: running.and_then(|running| served(running, name)),
-        };
-        let prefix = &self.annotations_prefix;
-        let Some(level) = self.quarantine.isolate(&ingress, &fault, prefix) else {
-            return false;
-        };
-        let effect = match level {
-            Level::Earlier => "its version before is served".to_owned(),
-            Level::Without(annotation) => format!("it is served without {annotation}"),
-            Level::Denied => "its paths answer 503".to_owned(),
-            Level::Removed => "it is left out".to_owned(),
-        };
-        warn!(ingress = %name, reason, effect, "nginx refuses what an Ingress makes of its configuration");
-        inquiry.isolated.push(name.clone());
-        self.observer.isolated(name, reason);
-        true
     }
 
     fn tell_recovered(&self, ingresses: &[ObjectName]) {
@@ -475,79 +385,6 @@ impl Loader {
             info!(%ingress, "nginx does not refuse this Ingress any more");
             self.observer.recovered(ingress);
         }
-    }
-}
-
-/// What has been found out while one set of files is made acceptable.
-#[derive(Debug, Default)]
-struct Inquiry {
-    refusals: usize,
-    trials: usize,
-    /// Whether anything was searched for without a name to go by.
-    has_searched: bool,
-    /// The reasons for which Ingresses were kept apart.
-    reasons: BTreeSet<String>,
-    /// Those Ingresses.
-    isolated: Vec<ObjectName>,
-}
-
-/// Whose part of the files a refusal is about: by the line that it names, or by another file.
-fn owner<'a>(rendered: &'a Rendered, refusal: &Refusal) -> Option<&'a Source> {
-    let map = &rendered.source_map;
-    let line = refusal
-        .place
-        .as_ref()
-        .and_then(|(_, line)| map.locate(*line));
-    let named = || {
-        let mut named = rendered
-            .files
-            .keys()
-            .filter(|path| refusal.reason.contains(path.as_str()));
-        named.find_map(|path| map.locate_file(path.as_str()))
-    };
-    line.or_else(named)
-}
-
-/// The annotation that an error without a line is about.
-fn annotation_of(reason: &str) -> Option<&'static str> {
-    reason
-        .contains("SSL_CTX_set_cipher_list")
-        .then_some("ssl-ciphers")
-}
-
-/// The version of an Ingress that NGINX runs with.
-fn served(running: &Files, name: &ObjectName) -> Option<Arc<Ingress>> {
-    let is_served = matches!(
-        running.without.get(name),
-        None | Some(Level::Earlier | Level::Without(_))
-    );
-    let served = running.outcome.last_good.get(name);
-    served.filter(|_| is_served).cloned()
-}
-
-/// Who may be at fault: first those that are not as NGINX runs with them, then all.
-fn suspects(
-    trial: &Trial,
-    running: Option<&Files>,
-    config: &BTreeMap<String, String>,
-) -> Vec<Vec<Suspect>> {
-    let ingresses = || trial.snapshot().ingresses.iter();
-    let now = trial.config();
-    let changed = |(name, ingress): &(&ObjectName, &Arc<Ingress>)| {
-        let served = running.and_then(|running| running.outcome.last_good.get(name));
-        served.is_none_or(|served| served.matters(ingress))
-    };
-    let suspect = |(name, _): (&ObjectName, &Arc<Ingress>)| Suspect::Ingress(name.clone());
-    let some = ingresses().filter(changed).map(suspect);
-    let some: Vec<_> = some.chain(culprit::changed_keys(&now, config)).collect();
-    let all = ingresses().map(suspect);
-    let all: Vec<_> = all
-        .chain(culprit::changed_keys(&now, &BTreeMap::new()))
-        .collect();
-    if some.len() == all.len() {
-        vec![all]
-    } else {
-        vec![some, all]
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Instant,
 };
 
@@ -41,6 +41,16 @@ struct State {
     said: Said,
 }
 
+/// What objects ask for, and which these are.
+struct Planned {
+    outcome: Arc<Outcome>,
+    changes: Vec<Change>,
+    /// The objects as they are stored.
+    stored: Snapshot,
+    /// The same, without what is out.
+    snapshot: Snapshot,
+}
+
 /// What has been said of objects and still holds.
 #[derive(Debug, Default)]
 struct Said(BTreeSet<Diagnostic>);
@@ -48,6 +58,9 @@ struct Said(BTreeSet<Diagnostic>);
 /// Configurations that nobody wants, to find out what is wrong with the one that is wanted.
 #[derive(Debug)]
 pub struct Trial {
+    /// The objects as they are stored.
+    stored: Snapshot,
+    /// The same, without what is out already.
     snapshot: Snapshot,
     options: Options,
     merger: Merger,
@@ -84,14 +97,36 @@ impl Planner {
     ///
     /// When the merge panics. What was wanted before is wanted still.
     pub fn plan(&self) -> Result<(Arc<Outcome>, Vec<Change>), Panicked> {
+        let planned = self.plan_locked(&mut self.state())?;
+        Ok((planned.outcome, planned.changes))
+    }
+
+    /// [`Self::plan`], and configurations of the very same objects to try out: objects that have changed since are
+    /// another matter, and nobody is to be blamed for a version that was not tried.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::plan`].
+    pub fn plan_with_trial(&self) -> Result<(Arc<Outcome>, Trial), Panicked> {
+        let mut state = self.state();
+        let planned = self.plan_locked(&mut state)?;
+        let trial = Trial {
+            stored: planned.stored,
+            snapshot: planned.snapshot,
+            options: state.options.clone(),
+            merger: Merger::default(),
+        };
+        Ok((planned.outcome, trial))
+    }
+
+    /// Plans behind the lock under which objects are taken, so that newer ones are never followed by older ones.
+    fn plan_locked(&self, state: &mut State) -> Result<Planned, Panicked> {
         let began = Instant::now();
-        // Objects are taken behind the lock, so that newer ones are never followed by older ones.
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let state = &mut *state;
-        let (mut snapshot, changes) = self.store.take();
+        let (stored, changes) = self.store.take();
         let config_map = state.options.config_map.as_ref();
-        self.quarantine.review(&snapshot, config_map);
+        self.quarantine.review(&stored, config_map);
         let about_keys = self.faults_of_keys(&state.options);
+        let mut snapshot = stored.clone();
         self.quarantine.substitute(&mut snapshot, &state.options);
         snapshot.last_good = state.last_good.clone();
         state.options.ingress_classes_readable = !self.store.is_refused(ObjectKind::IngressClass);
@@ -110,33 +145,25 @@ impl Planner {
         self.observer.merged(&outcome, began.elapsed());
         state.said.say(&outcome.diagnostics);
         self.plane.want(Arc::clone(&outcome));
-        Ok((outcome, changes))
-    }
-
-    /// Configurations of the objects as they are now, without what is out already.
-    #[must_use]
-    pub fn trial(&self) -> Trial {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut snapshot = self.store.snapshot();
-        self.quarantine.substitute(&mut snapshot, &state.options);
-        snapshot.last_good = state.last_good.clone();
-        Trial {
+        Ok(Planned {
+            outcome,
+            changes,
+            stored,
             snapshot,
-            options: state.options.clone(),
-            merger: Merger::default(),
-        }
-    }
-
-    /// An Ingress as it is stored.
-    #[must_use]
-    pub fn ingress(&self, name: &ObjectName) -> Option<Arc<Ingress>> {
-        self.store.snapshot().ingresses.get(name).cloned()
+        })
     }
 
     /// What the ConfigMap says, without what is out.
     #[must_use]
     pub fn config(&self) -> BTreeMap<String, String> {
-        self.trial().config()
+        let options = &self.state().options;
+        let mut snapshot = self.store.snapshot();
+        self.quarantine.substitute(&mut snapshot, options);
+        config(&snapshot, options)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn faults_of_keys(&self, options: &Options) -> Vec<Diagnostic> {
@@ -158,19 +185,22 @@ impl Planner {
 }
 
 impl Trial {
-    /// The objects.
+    /// The objects, without what is out.
     #[must_use]
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
     }
 
+    /// An Ingress as it is stored, be it out or not.
+    #[must_use]
+    pub fn stored(&self, name: &ObjectName) -> Option<&Arc<Ingress>> {
+        self.stored.ingresses.get(name)
+    }
+
     /// What the ConfigMap says.
     #[must_use]
     pub fn config(&self) -> BTreeMap<String, String> {
-        let name = self.options.config_map.as_ref();
-        let config_map = name.and_then(|name| self.snapshot.config_maps.get(name));
-        let data = config_map.and_then(|config_map| config_map.data.clone());
-        data.unwrap_or_default()
+        config(&self.snapshot, &self.options)
     }
 
     /// What files would show without some suspects.
@@ -192,6 +222,14 @@ impl Trial {
         })?;
         Ok(merged.model.layout)
     }
+}
+
+/// What a ConfigMap among these objects says.
+fn config(snapshot: &Snapshot, options: &Options) -> BTreeMap<String, String> {
+    let name = options.config_map.as_ref();
+    let config_map = name.and_then(|name| snapshot.config_maps.get(name));
+    let data = config_map.and_then(|config_map| config_map.data.clone());
+    data.unwrap_or_default()
 }
 
 impl Said {

@@ -1,9 +1,6 @@
 //! The controller as a whole: what it is put together from, in the order in which it starts and ends.
 
-use std::{
-    collections::BTreeMap, fmt, io, net::TcpListener, path::PathBuf, process::ExitCode, sync::Arc,
-    time::Duration,
-};
+use std::{fmt, io, net::TcpListener, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use ingress_model::{Options, live::Certificate};
 use jiff::Timestamp;
@@ -31,7 +28,7 @@ use crate::{
     cluster::{self, ClusterError},
     dataplane::DataPlane,
     health::{self, Health},
-    load::Loader,
+    load::{Loader, Memory},
     manifests::{self, AssumedClass, Manifests, ManifestsError},
     metrics::{Metrics, MetricsError},
     nginx::{
@@ -206,9 +203,8 @@ impl Args {
             planner: Arc::clone(&planner),
             quarantine,
             observer: Arc::clone(&metrics) as _,
-            refused: None,
-            config: BTreeMap::new(),
             annotations_prefix: self.rules.annotations_prefix.clone(),
+            memory: Memory::default(),
         };
         let sync = Sync {
             store: Arc::clone(&store),

@@ -4,42 +4,16 @@
 
 mod site;
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::fs;
 
 use rustix::process::Signal;
 use site::{
     Site,
     backend::{Backend, ingress},
+    free_ports,
+    mount::{ReadOnly, SmallDisk, need_root},
     open_directory, send,
 };
-
-/// A file system of its own for a directory. It is gone when it is dropped.
-struct SmallDisk(PathBuf);
-
-impl SmallDisk {
-    fn mount(at: &Path, size: &str) -> Self {
-        fs::create_dir(at).unwrap();
-        let options = format!("size={size},mode=755");
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &options, "tmpfs"])
-            .arg(at)
-            .status()
-            .unwrap();
-        assert!(mounted.success(), "this test needs root: it mounts a tmpfs");
-        Self(at.to_owned())
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        // NGINX may still be ending: detach it whoever looks at it.
-        let _status = Command::new("umount").arg("-l").arg(&self.0).status();
-    }
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_that_is_killed_knows_everything_again() {
@@ -116,6 +90,81 @@ async fn a_full_disk_delays_an_update_only() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_directory_that_cannot_be_written_delays_an_update_only() {
+    need_root();
+    let one = Backend::start("one").await;
+    let two = Backend::start("two").await;
+    let site = Site::with_manifests(&[
+        ("service.yaml", &one.service("one")),
+        ("a.yaml", &ingress("a", "a.test", "one", "")),
+    ])
+    .await;
+    site.answers("a.test", "/", 200, "one").await;
+    let read_only = ReadOnly::mount(&site.nginx_file(""));
+    site.write("b.yaml", &ingress("b", "b.test", "one", ""));
+    site.until("a file cannot be written", async || {
+        (site.logged("cannot write") > 0).then_some(())
+    })
+    .await;
+    // What needs no file goes on.
+    site.write("service.yaml", &two.service("one"));
+    site.answers("a.test", "/", 200, "two").await;
+    drop(read_only);
+    site.answers("b.test", "/", 200, "two").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_controller_that_is_killed_is_followed_by_one_that_knows_everything() {
+    let one = Backend::start("one").await;
+    let mut site = Site::with_manifests(&[
+        ("service.yaml", &one.service("one")),
+        ("a.yaml", &ingress("a", "a.test", "one", "")),
+    ])
+    .await;
+    site.answers("a.test", "/", 200, "one").await;
+    let orphan = site.nginx();
+    site.write("b.yaml", &ingress("b", "b.test", "one", ""));
+    site.replace().await;
+    site.answers("b.test", "/", 200, "one").await;
+    site.answers("a.test", "/", 200, "one").await;
+    assert!(
+        !site::is_nginx(orphan),
+        "the ports are those of the new one"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_controller_in_the_same_directory_gives_up_and_harms_nobody() {
+    let one = Backend::start("one").await;
+    let site = Site::with_manifests(&[
+        ("service.yaml", &one.service("one")),
+        ("a.yaml", &ingress("a", "a.test", "one", "")),
+    ])
+    .await;
+    site.answers("a.test", "/", 200, "one").await;
+    let nginx = site.nginx();
+    let [http, https, status, default, healthz] = free_ports();
+    let ports = [
+        format!("--http-port={http}"),
+        format!("--https-port={https}"),
+        format!("--status-port={status}"),
+        format!("--default-server-port={default}"),
+        format!("--healthz-port={healthz}"),
+    ];
+    let ports: Vec<_> = ports.iter().map(String::as_str).collect();
+    let output = site.twin(&ports).output().unwrap();
+    assert!(!output.status.success());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("another controller uses the directory"),
+        "{said}"
+    );
+    site.write("b.yaml", &ingress("b", "b.test", "one", ""));
+    site.answers("b.test", "/", 200, "one").await;
+    assert_eq!(site.nginx(), nginx);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_signal_during_a_reload_ends_in_good_order() {
     let one = Backend::start("one").await;
     let mut site = Site::with_manifests(&[
@@ -134,35 +183,4 @@ async fn a_signal_during_a_reload_ends_in_good_order() {
     site.signal(Signal::TERM);
     assert!(site.ended().await.success(), "{}", site.log());
     assert!(!site::is_nginx(master), "nginx has ended as well");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_ingress_right_after_the_configmap_is_not_lost() {
-    let one = Backend::start("one").await;
-    let directory = open_directory();
-    let manifests = directory.path().join("manifests");
-    fs::create_dir(&manifests).unwrap();
-    fs::write(manifests.join("service.yaml"), one.service("one")).unwrap();
-    let flags = [
-        format!("--manifests={}", manifests.display()),
-        "--configmap=default/settings".to_owned(),
-    ];
-    let flags: Vec<_> = flags.iter().map(String::as_str).collect();
-    let site = Site::start(directory, &flags);
-    site.ready().await;
-    for round in 0..5 {
-        let settings = format!(
-            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: settings, namespace: default}}\n\
-             data: {{hide-headers: X-Round-{round}}}\n"
-        );
-        site.write("settings.yaml", &settings);
-        let host = format!("round-{round}.test");
-        site.write("a.yaml", &ingress("a", &host, "one", ""));
-        site.answers(&host, "/", 200, "one").await;
-        site.until("the setting is in force", async || {
-            let text = fs::read_to_string(site.nginx_file("nginx.conf")).ok()?;
-            text.contains(&format!("X-Round-{round}")).then_some(())
-        })
-        .await;
-    }
 }

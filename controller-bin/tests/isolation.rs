@@ -7,7 +7,6 @@ mod site;
 use site::{
     Site,
     backend::{Backend, annotated, ingress},
-    open_directory,
 };
 
 const REGEX: &str = r#"{nginx.ingress.kubernetes.io/use-regex: "true"}"#;
@@ -26,26 +25,11 @@ data: {data}
 
 const CONFIG_MAP_FLAG: &str = "--configmap=default/settings";
 
-/// A controller with these flags and manifests, ready.
-async fn site(flags: &[&str], files: &[(&str, String)]) -> Site {
-    let directory = open_directory();
-    let manifests = directory.path().join("manifests");
-    std::fs::create_dir(&manifests).unwrap();
-    for (name, text) in files {
-        std::fs::write(manifests.join(name), text).unwrap();
-    }
-    let manifests = format!("--manifests={}", manifests.display());
-    let flags: Vec<_> = flags.iter().copied().chain([manifests.as_str()]).collect();
-    let site = Site::start(directory, &flags);
-    site.ready().await;
-    site
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn the_last_good_version_goes_on_being_served() {
     let one = Backend::start("one").await;
     let two = Backend::start("two").await;
-    let site = site(
+    let site = Site::with_flags(
         &[],
         &[
             ("one.yaml", one.service("one")),
@@ -82,7 +66,7 @@ async fn the_last_good_version_goes_on_being_served() {
 #[tokio::test(flavor = "multi_thread")]
 async fn it_answers_503_where_that_is_asked_for() {
     let one = Backend::start("one").await;
-    let site = site(
+    let site = Site::with_flags(
         &["--on-invalid=503"],
         &[
             ("one.yaml", one.service("one")),
@@ -103,7 +87,7 @@ async fn it_answers_503_where_that_is_asked_for() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_of_the_configmap_is_left_out() {
     let one = Backend::start("one").await;
-    let site = site(
+    let site = Site::with_flags(
         &[CONFIG_MAP_FLAG],
         &[
             ("one.yaml", one.service("one")),
@@ -143,7 +127,7 @@ async fn a_key_of_the_configmap_is_left_out() {
 #[tokio::test(flavor = "multi_thread")]
 async fn ciphers_that_do_not_exist_close_nobody() {
     let one = Backend::start("one").await;
-    let site = site(
+    let site = Site::with_flags(
         &[],
         &[
             ("one.yaml", one.service("one")),
@@ -181,7 +165,7 @@ async fn one_bad_ingress_among_a_thousand_costs_one_more_test() {
         "bad.yaml",
         annotated("bad", "bad.test", "one", REGEX, "/x[", ""),
     ));
-    let site = site(&[], &files).await;
+    let site = Site::with_flags(&[], &files).await;
     site.answers("app-999.test", "/", 200, "one").await;
     assert_eq!(
         site.logged("nginx refuses what an Ingress makes"),
@@ -190,4 +174,55 @@ async fn one_bad_ingress_among_a_thousand_costs_one_more_test() {
         site.log()
     );
     site.answers("bad.test", "/x[", 503, "").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nginx_recovers_when_a_configmap_is_mended_that_no_worker_could_start_with() {
+    let one = Backend::start("one").await;
+    let broken = config_map(r#"{main-snippet: "working_directory /none/such;"}"#);
+    let files = [
+        ("one.yaml", one.service("one")),
+        ("app.yaml", ingress("app", "app.test", "one", "")),
+        ("config.yaml", broken),
+    ];
+    let site = Site::begin(&[CONFIG_MAP_FLAG], &files);
+    site.until("the fault is told", async || {
+        (site.logged("workers of nginx end as soon as they run") > 0).then_some(())
+    })
+    .await;
+    assert_eq!(site.logged("last good"), 0, "there is none: {}", site.log());
+    site.write("config.yaml", &config_map("{}"));
+    site.answers("app.test", "/", 200, "one").await;
+    site.ready().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_snippet_that_listens_where_somebody_else_does_stops_nobody() {
+    let one = Backend::start("one").await;
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let site = Site::with_flags(
+        &[CONFIG_MAP_FLAG],
+        &[
+            ("one.yaml", one.service("one")),
+            ("app.yaml", ingress("app", "app.test", "one", "")),
+            ("config.yaml", config_map("{}")),
+        ],
+    )
+    .await;
+    site.answers("app.test", "/", 200, "one").await;
+    // A test of the files does not find that out.
+    let server = format!("server {{ listen 127.0.0.1:{port}; return 204; }}");
+    site.write(
+        "config.yaml",
+        &config_map(&format!(r#"{{http-snippet: "{server}"}}"#)),
+    );
+    site.write("later.yaml", &ingress("later", "later.test", "one", ""));
+    site.answers("later.test", "/", 200, "one").await;
+    site.answers("app.test", "/", 200, "one").await;
+    assert!(
+        site.logged("its default holds: bind()") > 0,
+        "{}",
+        site.log()
+    );
 }

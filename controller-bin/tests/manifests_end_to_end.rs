@@ -338,14 +338,11 @@ async fn the_controller_goes_on_when_nobody_reads_its_log() {
 #[tokio::test(flavor = "multi_thread")]
 async fn health_fails_during_the_grace_period_while_requests_are_served() {
     let one = Backend::start("one").await;
-    let directory = open_directory();
-    let manifests = directory.path().join("manifests");
-    fs::create_dir(&manifests).unwrap();
-    fs::write(manifests.join("service.yaml"), one.service("one")).unwrap();
-    fs::write(manifests.join("a.yaml"), ingress("a", "a.test", "one", "")).unwrap();
-    let flag = format!("--manifests={}", manifests.display());
-    let mut site = Site::start(directory, &[&flag, "--shutdown-grace-period=3600"]);
-    site.ready().await;
+    let files = [
+        ("service.yaml", one.service("one")),
+        ("a.yaml", ingress("a", "a.test", "one", "")),
+    ];
+    let mut site = Site::with_flags(&["--shutdown-grace-period=3600"], &files).await;
     site.signal(Signal::TERM);
     let response = site
         .until("the health check fails", async || {
@@ -392,18 +389,12 @@ async fn files_that_no_worker_can_run_with_are_taken_back() {
              data: {{main-snippet: \"{snippet}\"}}\n"
         )
     };
-    let directory = open_directory();
-    let manifests = directory.path().join("manifests");
-    fs::create_dir(&manifests).unwrap();
-    for (name, text) in [
+    let files = [
         ("config.yaml", config("")),
         ("service.yaml", one.service("one")),
         ("ingress.yaml", ingress("one", "one.test", "one", "")),
-    ] {
-        fs::write(manifests.join(name), text).unwrap();
-    }
-    let manifests = format!("--manifests={}", manifests.display());
-    let site = Site::start(directory, &[&manifests, "--configmap=sys/main"]);
+    ];
+    let site = Site::begin(&["--configmap=sys/main"], &files);
     site.answers("one.test", "/", 200, "one").await;
     // NGINX does not look at this when it tests files; workers do, and end.
     site.write("config.yaml", &config("working_directory /none/such;"));

@@ -5,7 +5,11 @@ use std::net::SocketAddr;
 use axum::{Router, http::Uri};
 use tokio::{net::TcpListener, task::JoinHandle};
 
-/// A back end that answers every request with its name and the path. It ends when it is dropped.
+/// Headers of every answer of a [`Backend`].
+pub(crate) const HEADERS: [&str; 2] = ["x-a", "x-b"];
+
+/// A back end that answers every request with its name and the path, and with the headers [`HEADERS`]. It ends when it
+/// is dropped.
 #[derive(Debug)]
 pub(crate) struct Backend {
     address: SocketAddr,
@@ -14,7 +18,13 @@ pub(crate) struct Backend {
 
 impl Backend {
     pub(crate) async fn start(name: &'static str) -> Self {
-        let router = Router::new().fallback(async move |uri: Uri| format!("{name} {}", uri.path()));
+        let answer = async move |uri: Uri| {
+            (
+                HEADERS.map(|name| (name, "1")),
+                format!("{name} {}", uri.path()),
+            )
+        };
+        let router = Router::new().fallback(answer);
         let listener = TcpListener::bind("127.0.0.1:0")
             .await
             .expect("a port is free");
@@ -25,6 +35,10 @@ impl Backend {
                 .expect("it serves until it is aborted");
         });
         Self { address, serving }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// A Service of that name, and its EndpointSlice with this back end.

@@ -32,6 +32,12 @@ pub(crate) async fn get(port: u16, host: &str, path: &str) -> Option<Response> {
     timeout(PATIENCE, request).await.ok()?
 }
 
+/// The same, without a limit to how long the answer may take.
+pub(crate) async fn get_patiently(port: u16, host: &str, path: &str) -> Option<Response> {
+    let stream = TcpStream::connect(("127.0.0.1", port)).await.ok()?;
+    exchange(stream, host, path).await
+}
+
 /// The same over TLS, trusting that certificate and no other.
 pub(crate) async fn get_tls(
     port: u16,

@@ -10,6 +10,8 @@
 
 pub(crate) mod backend;
 pub(crate) mod http;
+pub(crate) mod mount;
+pub(crate) mod status_port;
 
 use std::{
     collections::BTreeSet,
@@ -17,7 +19,8 @@ use std::{
     net::TcpListener,
     os::{fd::OwnedFd, unix::fs::PermissionsExt},
     path::{Path, PathBuf},
-    process::{Command, ExitStatus, Stdio},
+    process::{self, Command, ExitStatus, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
     time::{Duration, Instant},
 };
 
@@ -35,9 +38,9 @@ pub(crate) const SOON: Duration = Duration::from_secs(20);
 pub(crate) struct Ports {
     pub(crate) http: u16,
     pub(crate) https: u16,
-    status: u16,
+    pub(crate) status: u16,
     default: u16,
-    healthz: u16,
+    pub(crate) healthz: u16,
 }
 
 /// A running controller. Everything ends when it is dropped.
@@ -45,14 +48,25 @@ pub(crate) struct Ports {
 pub(crate) struct Site {
     directory: TempDir,
     pub(crate) ports: Ports,
+    flags: Vec<String>,
     child: Child,
 }
 
-/// Ports that were free a moment ago, all different.
+/// Ports that were free a moment ago, all different. They are none of those that the system gives to connections, or to
+/// who asks for any port, so that nobody takes one before NGINX does.
 pub(crate) fn free_ports<const N: usize>() -> [u16; N] {
-    let held: Vec<_> = (0..N)
-        .map(|_| TcpListener::bind("0.0.0.0:0").expect("a port is free"))
-        .collect();
+    const FIRST: u32 = 10_300;
+    const COUNT: u32 = 20_000;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+
+    // Tests run in processes of their own at the same time.
+    let start = process::id().wrapping_mul(41);
+    let mut held = Vec::new();
+    while held.len() < N {
+        let number = start.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+        let port = u16::try_from(FIRST + number % COUNT).expect("it is below 65,536");
+        held.extend(TcpListener::bind(("0.0.0.0", port)));
+    }
     std::array::from_fn(|i| held[i].local_addr().expect("it is bound").port())
 }
 
@@ -64,8 +78,17 @@ pub(crate) fn open_directory() -> TempDir {
 }
 
 /// Waits until `look` finds something.
-pub(crate) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + SOON;
+pub(crate) async fn until<T>(what: &str, look: impl AsyncFnMut() -> Option<T>) -> T {
+    until_within(SOON, what, look).await
+}
+
+/// The same for what takes longer.
+pub(crate) async fn until_within<T>(
+    patience: Duration,
+    what: &str,
+    mut look: impl AsyncFnMut() -> Option<T>,
+) -> T {
+    let deadline = Instant::now() + patience;
     loop {
         if let Some(found) = look().await {
             return found;
@@ -78,24 +101,36 @@ pub(crate) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T
 impl Site {
     /// Starts a controller that follows a directory of manifests, and waits until it is ready.
     pub(crate) async fn with_manifests(files: &[(&str, &str)]) -> Self {
-        let directory = open_directory();
-        fs::create_dir(directory.path().join("manifests")).expect("it is writable");
-        for (name, text) in files {
-            fs::write(directory.path().join("manifests").join(name), text).expect("it is writable");
-        }
-        let manifests = format!(
-            "--manifests={}",
-            directory.path().join("manifests").display()
-        );
-        let site = Self::start(directory, &[&manifests]);
+        Self::with_flags(&[], files).await
+    }
+
+    /// The same with further flags.
+    pub(crate) async fn with_flags<T: AsRef<str>>(flags: &[&str], files: &[(&str, T)]) -> Self {
+        let site = Self::begin(flags, files);
         site.ready().await;
         site
     }
 
+    /// The same without waiting.
+    pub(crate) fn begin<T: AsRef<str>>(flags: &[&str], files: &[(&str, T)]) -> Self {
+        let directory = open_directory();
+        let manifests = directory.path().join("manifests");
+        fs::create_dir(&manifests).expect("it is writable");
+        for (name, text) in files {
+            fs::write(manifests.join(name), text.as_ref()).expect("it is writable");
+        }
+        let manifests = format!("--manifests={}", manifests.display());
+        let flags: Vec<_> = [manifests.as_str()]
+            .into_iter()
+            .chain(flags.iter().copied())
+            .collect();
+        Self::start(directory, &flags)
+    }
+
     /// Starts a controller with these flags besides those for ports and directories.
     pub(crate) fn start(directory: TempDir, flags: &[&str]) -> Self {
-        let log = fs::File::create(directory.path().join("log")).expect("it is writable");
-        Self::start_with_log(directory, flags, log.into())
+        let log = open_log(directory.path());
+        Self::start_with_log(directory, flags, log)
     }
 
     /// Starts a controller with these flags, which logs to there.
@@ -108,36 +143,45 @@ impl Site {
             default,
             healthz,
         };
-        let mut command = controller();
-        command
-            .arg(format!(
-                "--nginx-dir={}",
-                directory.path().join("nginx").display()
-            ))
-            .args([
-                format!("--http-port={http}"),
-                format!("--https-port={https}"),
-                format!("--status-port={status}"),
-                format!("--default-server-port={default}"),
-                format!("--healthz-port={healthz}"),
-            ])
-            .args([
-                "--sync-rate-limit=50",
-                "--post-shutdown-grace-period=0",
-                "-v=2",
-            ])
-            .args(flags)
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().expect("it can be shared"))
-            .stderr(log);
-        let child = tokio::process::Command::from(command)
-            .spawn()
-            .expect("the controller can be run");
+        let nginx = directory.path().join("nginx");
+        let own = [
+            format!("--nginx-dir={}", nginx.display()),
+            format!("--http-port={http}"),
+            format!("--https-port={https}"),
+            format!("--status-port={status}"),
+            format!("--default-server-port={default}"),
+            format!("--healthz-port={healthz}"),
+            "--sync-rate-limit=50".to_owned(),
+            "--post-shutdown-grace-period=0".to_owned(),
+            "-v=2".to_owned(),
+        ];
+        let flags = flags.iter().map(|flag| (*flag).to_owned());
+        let flags: Vec<_> = own.into_iter().chain(flags).collect();
         Self {
+            child: run(&flags, log),
             directory,
             ports,
-            child,
+            flags,
         }
+    }
+
+    /// Kills the controller, and starts another one in its place.
+    pub(crate) async fn replace(&mut self) {
+        self.child.kill().await.expect("it is our child");
+        self.child = run(&self.flags, open_log(self.directory.path()));
+    }
+
+    /// A further controller with the same flags, but for those that are given.
+    pub(crate) fn twin(&self, flags: &[&str]) -> Command {
+        let name = |flag: &str| flag.split('=').next().unwrap_or_default().to_owned();
+        let others: Vec<_> = flags.iter().map(|flag| name(flag)).collect();
+        let kept = self
+            .flags
+            .iter()
+            .filter(|flag| !others.contains(&name(flag)));
+        let mut command = controller();
+        command.args(kept).args(flags);
+        command
     }
 
     /// Waits until the health check succeeds.
@@ -187,6 +231,11 @@ impl Site {
             (response.status == status && response.body.contains(text)).then_some(())
         })
         .await;
+    }
+
+    /// The directory in which everything is.
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
     }
 
     /// Writes a manifest as a careful writer does: aside, then renamed.
@@ -262,6 +311,25 @@ impl Drop for Site {
         }
         let _ended_already = self.child.start_kill();
     }
+}
+
+fn run(flags: &[String], log: OwnedFd) -> Child {
+    let mut command = controller();
+    command
+        .args(flags)
+        .stdin(Stdio::null())
+        .stdout(log.try_clone().expect("it can be shared"))
+        .stderr(log);
+    tokio::process::Command::from(command)
+        .spawn()
+        .expect("the controller can be run")
+}
+
+/// The log of the controllers of a directory, one after the other.
+fn open_log(directory: &Path) -> OwnedFd {
+    let mut log = fs::OpenOptions::new();
+    let log = log.create(true).append(true).open(directory.join("log"));
+    log.expect("it is writable").into()
 }
 
 /// The controller as a command, without what the environment of the test says about pods.

@@ -1,0 +1,275 @@
+//! Finding out what of a configuration NGINX refuses, and keeping it apart.
+//!
+//! The error names a line, and the line belongs to an Ingress or a key of the ConfigMap. Where it names none, or where a
+//! key has broken what belongs to Ingresses, the culprit is searched for by halving.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use ingress_model::ObjectName;
+use k8s_openapi::api::networking::v1::Ingress;
+use nginx_render::{Rendered, Source};
+use tracing::warn;
+
+use super::{LoadError, Loader, Memory};
+use crate::{
+    culprit::{self, Suspect},
+    dataplane::Files,
+    nginx::test::Refusal,
+    planner::Trial,
+    quarantine::{Fault, Level},
+    stored::Stored,
+};
+
+/// How many tests may be made in one go to find out what is at fault.
+const MOST_TRIALS: usize = 200;
+
+/// What has been found out while one set of files is made acceptable.
+#[derive(Debug, Default)]
+pub(super) struct Inquiry {
+    /// How often NGINX has refused files.
+    pub(super) refusals: usize,
+    trials: usize,
+    /// Whether anything was searched for without a name to go by.
+    has_searched: bool,
+    /// The reasons for which Ingresses were kept apart.
+    reasons: BTreeSet<String>,
+    /// Those Ingresses.
+    isolated: Vec<ObjectName>,
+}
+
+impl Loader {
+    /// Keeps apart what NGINX refuses. Answers whether that makes a difference. The trial is one of the objects that the
+    /// files were made from.
+    pub(super) async fn keep_apart(
+        &mut self,
+        rendered: &Rendered,
+        refusal: &Refusal,
+        mut trial: Trial,
+        inquiry: &mut Inquiry,
+    ) -> Result<bool, LoadError> {
+        let source = owner(rendered, refusal);
+        let annotation = source.map(|source| source.what);
+        let annotation = annotation.or_else(|| annotation_of(&refusal.reason));
+        let suspect = source.and_then(|source| named(source, &trial));
+        if let Some(suspect) = suspect
+            && !self.is_innocent(&suspect, refusal, &trial, inquiry)
+        {
+            inquiry.reasons.insert(refusal.reason.clone());
+            return Ok(self.isolate(&suspect, &refusal.reason, annotation, &trial, inquiry));
+        }
+        for suspects in suspects(&trial, &self.memory) {
+            if let Some(found) = self.search(suspects, &mut trial, inquiry).await? {
+                if matches!(found, Suspect::Key(_)) {
+                    // The Ingresses that the key has broken are not at fault.
+                    for name in std::mem::take(&mut inquiry.isolated) {
+                        self.quarantine.release(&name);
+                    }
+                }
+                return Ok(self.isolate(&found, &refusal.reason, annotation, &trial, inquiry));
+            }
+        }
+        Ok(false)
+    }
+
+    /// Keeps apart whose snippet has NGINX listen where somebody else does: a test does not find that out, only the
+    /// attempt to run with it.
+    pub(super) fn keep_apart_listeners(
+        &mut self,
+        rendered: &Rendered,
+        files: &Files,
+        said: &str,
+    ) -> Result<(), LoadError> {
+        let Some((source, reason)) = listener(rendered, said) else {
+            return Ok(());
+        };
+        let (planned, trial) = self.planner.plan_with_trial()?;
+        if planned.model.layout == files.outcome.model.layout
+            && let Some(suspect) = named(source, &trial)
+        {
+            let what = Some(source.what);
+            self.isolate(&suspect, &reason, what, &trial, &mut Inquiry::default());
+        }
+        Ok(())
+    }
+
+    /// Whether the fault is rather in the ConfigMap, whose values stand among what belongs to Ingresses: it has changed
+    /// and the Ingress has not, or another Ingress has the same fault.
+    fn is_innocent(
+        &self,
+        suspect: &Suspect,
+        refusal: &Refusal,
+        trial: &Trial,
+        inquiry: &Inquiry,
+    ) -> bool {
+        let Suspect::Ingress(name) = suspect else {
+            return false;
+        };
+        let config = trial.config();
+        if config.is_empty() || inquiry.has_searched {
+            return false;
+        }
+        let served = served(self.memory.taken.as_ref(), name);
+        let now = trial.snapshot().ingresses.get(name);
+        let is_same = served.is_some_and(|served| now.is_some_and(|now| !served.matters(now)));
+        (is_same && config != self.memory.config) || inquiry.reasons.contains(&refusal.reason)
+    }
+
+    /// The one among the suspects without which NGINX takes the files.
+    async fn search(
+        &mut self,
+        suspects: Vec<Suspect>,
+        trial: &mut Trial,
+        inquiry: &mut Inquiry,
+    ) -> Result<Option<Suspect>, LoadError> {
+        inquiry.has_searched = true;
+        let without = self.quarantine.levels();
+        let layout = trial.without(&[])?;
+        let rendered = self.render(&layout, &without)?;
+        if self.configuration.test(&rendered).await?.is_ok() {
+            // NGINX takes now what it has just refused: the fault was not in the files.
+            return Ok(None);
+        }
+        culprit::find(suspects, async |suspects: &[Suspect]| {
+            inquiry.trials += 1;
+            if inquiry.trials > MOST_TRIALS {
+                return Ok(false);
+            }
+            let layout = trial.without(suspects)?;
+            let rendered = self.render(&layout, &without)?;
+            Ok(self.configuration.test(&rendered).await?.is_ok())
+        })
+        .await
+    }
+
+    /// Keeps apart what was found to be at fault. Answers whether that makes a difference.
+    fn isolate(
+        &self,
+        suspect: &Suspect,
+        reason: &str,
+        annotation: Option<&'static str>,
+        trial: &Trial,
+        inquiry: &mut Inquiry,
+    ) -> bool {
+        let name = match suspect {
+            Suspect::Ingress(name) => name,
+            Suspect::Key(key) => {
+                let config = trial.config();
+                let value = config.get(key);
+                return value.is_some_and(|value| self.quarantine.leave_out(key, value, reason));
+            }
+        };
+        let Some(ingress) = trial.stored(name) else {
+            return false;
+        };
+        let fault = Fault {
+            reason: reason.to_owned(),
+            annotation,
+            served: served(self.memory.taken.as_ref(), name),
+        };
+        let prefix = &self.annotations_prefix;
+        let Some(level) = self.quarantine.isolate(ingress, &fault, prefix) else {
+            return false;
+        };
+        let effect = match level {
+            Level::Earlier => "its version before is served".to_owned(),
+            Level::Without(annotation) => format!("it is served without {annotation}"),
+            Level::Denied => "its paths answer 503".to_owned(),
+            Level::Removed => "it is left out".to_owned(),
+        };
+        warn!(ingress = %name, reason, effect, "nginx refuses what an Ingress makes of its configuration");
+        inquiry.isolated.push(name.clone());
+        self.observer.isolated(name, reason);
+        true
+    }
+}
+
+/// Whose part of the files a refusal is about: by the line that it names, or by another file.
+fn owner<'a>(rendered: &'a Rendered, refusal: &Refusal) -> Option<&'a Source> {
+    let map = &rendered.source_map;
+    let line = refusal
+        .place
+        .as_ref()
+        .and_then(|(_, line)| map.locate(*line));
+    let named = || {
+        let mut named = rendered
+            .files
+            .keys()
+            .filter(|path| refusal.reason.contains(path.as_str()));
+        named.find_map(|path| map.locate_file(path.as_str()))
+    };
+    line.or_else(named)
+}
+
+/// The annotation that an error without a line is about.
+fn annotation_of(reason: &str) -> Option<&'static str> {
+    reason
+        .contains("SSL_CTX_set_cipher_list")
+        .then_some("ssl-ciphers")
+}
+
+/// The version of an Ingress that was served last, as far as files that NGINX took tell.
+fn served(taken: Option<&Files>, name: &ObjectName) -> Option<Arc<Ingress>> {
+    let taken = taken?;
+    let is_served = matches!(
+        taken.without.get(name),
+        None | Some(Level::Earlier | Level::Without(_))
+    );
+    let served = taken.outcome.last_good.get(name);
+    served.filter(|_| is_served).cloned()
+}
+
+/// What a source stands for.
+fn named(source: &Source, trial: &Trial) -> Option<Suspect> {
+    if let Some(ingress) = &source.ingress {
+        return Some(Suspect::Ingress(ingress.clone()));
+    }
+    let key = trial.config().contains_key(source.what);
+    key.then(|| Suspect::Key(source.what.to_owned()))
+}
+
+/// Whose snippet has NGINX listen at the address that it says it cannot have, and what it says.
+fn listener<'a>(rendered: &'a Rendered, said: &str) -> Option<(&'a Source, String)> {
+    let (_, failed) = said.split_once("bind() to ")?;
+    let (address, _) = failed.split_once(" failed")?;
+    let (_, port) = address.rsplit_once(':')?;
+    let is_about = |line: &str| {
+        let mut words = line.split([' ', '\t', ';', '{', '}', ':', ']']);
+        words.any(|word| word == "listen") && words.any(|word| word == port)
+    };
+    let lines = rendered.main.lines().zip(1..);
+    let mut about = lines.filter(|(line, _)| is_about(line));
+    let source = about.find_map(|(_, number)| {
+        let source = rendered.source_map.locate(number)?;
+        source.what.ends_with("-snippet").then_some(source)
+    })?;
+    let reason = failed.split(';').next().unwrap_or(failed);
+    Some((source, format!("bind() to {reason}")))
+}
+
+/// Who may be at fault: first those that are not as NGINX runs with them, then all.
+fn suspects(trial: &Trial, memory: &Memory) -> Vec<Vec<Suspect>> {
+    let ingresses = || trial.snapshot().ingresses.iter();
+    let now = trial.config();
+    let changed = |(name, ingress): &(&ObjectName, &Arc<Ingress>)| {
+        let taken = memory.taken.as_ref();
+        let served = taken.and_then(|taken| taken.outcome.last_good.get(name));
+        served.is_none_or(|served| served.matters(ingress))
+    };
+    let suspect = |(name, _): (&ObjectName, &Arc<Ingress>)| Suspect::Ingress(name.clone());
+    let some = ingresses().filter(changed).map(suspect);
+    let some: Vec<_> = some
+        .chain(culprit::changed_keys(&now, &memory.config))
+        .collect();
+    let all = ingresses().map(suspect);
+    let all: Vec<_> = all
+        .chain(culprit::changed_keys(&now, &BTreeMap::new()))
+        .collect();
+    if some.len() == all.len() {
+        vec![all]
+    } else {
+        vec![some, all]
+    }
+}
