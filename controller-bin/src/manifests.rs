@@ -28,11 +28,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ingress_model::manifests::Together;
+use ingress_model::manifests::{Ignored, Together};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher, event::ModifyKind};
 use tracing::{info, warn};
 
-use self::{directory::Directory, pending::Pending};
+use self::{
+    directory::{Directory, FRESH},
+    pending::Pending,
+};
 use crate::{chain::chain, store::Store};
 
 pub use ingress_model::manifests::{AssumedClass, ManifestError};
@@ -71,6 +74,10 @@ pub struct Found {
     pub together: Together,
     /// What is wrong with files that are left out.
     pub errors: Vec<ManifestError>,
+    /// All files, those that are left out too.
+    pub files: Vec<PathBuf>,
+    /// Objects of kinds that are not read, with their files.
+    pub ignored: Vec<(PathBuf, Ignored)>,
 }
 
 /// Reads a directory once. Its rules are those by which [`Manifests`] follows one.
@@ -89,6 +96,8 @@ pub fn read(directory: &Path, assumed_class: AssumedClass) -> Result<Found, Mani
     Ok(Found {
         together: directory_now.together(),
         errors: directory_now.errors(),
+        files: directory_now.paths(),
+        ignored: directory_now.ignored(),
     })
 }
 
@@ -287,7 +296,13 @@ impl Follower {
                     source,
                 })
         });
-        let trouble = looked.err().map(|error| chain(&error));
+        let (left, trouble) = match looked {
+            Ok(left) => (left, None),
+            Err(error) => (false, Some(chain(&error))),
+        };
+        if left {
+            pending.look_through_at(Instant::now() + FRESH);
+        }
         match &trouble {
             Some(error) if self.trouble != trouble => {
                 warn!(error, "cannot follow the manifests; what they said holds");

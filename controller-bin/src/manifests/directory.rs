@@ -6,7 +6,7 @@ use std::{
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::Arc,
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use ingress_model::{
@@ -20,6 +20,10 @@ use tracing::{debug, error, info, warn};
 
 use super::{object, order};
 use crate::store::Store;
+
+/// How long after it was last written to a file that has changed is not looked at: its writer may not be done, and word
+/// of it may be on its way.
+pub(super) const FRESH: Duration = Duration::from_secs(1);
 
 /// The directory as it was when last looked at.
 #[derive(Debug)]
@@ -55,6 +59,32 @@ struct Stamp {
     inode: u64,
 }
 
+impl Stamp {
+    fn of(metadata: &fs::Metadata) -> Self {
+        Self {
+            modified: metadata.modified().ok(),
+            length: metadata.len(),
+            inode: metadata.ino(),
+        }
+    }
+
+    /// Whether the file that had the stamp `before` was written to a moment ago. One that took its place was finished
+    /// first.
+    fn is_fresh(&self, before: &Self) -> bool {
+        let age = self.modified.and_then(|at| at.elapsed().ok());
+        self != before && self.inode == before.inode && age.is_some_and(|age| age < FRESH)
+    }
+}
+
+/// Which files are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Read {
+    /// Those that word came of.
+    Anyway,
+    /// Those that have changed, if their writer is likely to be done.
+    Changed,
+}
+
 impl Directory {
     pub(super) fn new(root: &Path, assumed_class: AssumedClass) -> Self {
         Self {
@@ -80,6 +110,21 @@ impl Directory {
         files.filter_map(|file| file.error.clone()).collect()
     }
 
+    /// All files, those that cannot be read too.
+    pub(super) fn paths(&self) -> Vec<PathBuf> {
+        self.files.keys().map(|path| self.root.join(path)).collect()
+    }
+
+    /// Objects of kinds that are not read, with their files.
+    pub(super) fn ignored(&self) -> Vec<(PathBuf, Ignored)> {
+        let files = self.files.iter();
+        let ignored = files.flat_map(|(path, file)| {
+            let ignored = file.ignored.iter().cloned();
+            ignored.map(move |ignored| (self.root.join(path), ignored))
+        });
+        ignored.collect()
+    }
+
     /// How many files there are, and how many objects of which kinds they hold.
     pub(super) fn summary(&self) -> (usize, String) {
         let mut kinds: BTreeMap<ObjectKind, usize> = BTreeMap::new();
@@ -90,8 +135,9 @@ impl Directory {
         (self.files.len(), kinds.collect::<Vec<_>>().join(", "))
     }
 
-    /// Looks through all files but those that are being written. What is in a directory that cannot be read stays.
-    pub(super) fn look_through(&mut self, is_open: impl Fn(&Path) -> bool) -> io::Result<()> {
+    /// Looks through all files but those that are being written, and answers whether there may be more of these than
+    /// `is_open` knows. What is in a directory that cannot be read stays.
+    pub(super) fn look_through(&mut self, is_open: impl Fn(&Path) -> bool) -> io::Result<bool> {
         let mut listing = Listing::default();
         listing.add(&self.root, Path::new(""))?;
         let Listing { found, unreadable } = listing;
@@ -108,12 +154,13 @@ impl Directory {
                     .any(|directory| path.starts_with(directory))
         });
         self.unreadable = unreadable;
+        let mut left = false;
         for path in found {
             if !is_open(&self.root.join(&path)) {
-                self.read(path, false);
+                left |= !self.read(path, Read::Changed);
             }
         }
-        Ok(())
+        Ok(left)
     }
 
     /// Reads these files anew.
@@ -124,35 +171,34 @@ impl Directory {
             };
             let hidden = below.iter().any(|part| is_hidden(Path::new(part)));
             if !hidden {
-                self.read(below.to_owned(), true);
+                self.read(below.to_owned(), Read::Anyway);
             }
         }
     }
 
-    /// Reads a file, unless its stamp says that it is the same. A file that is gone is forgotten.
-    fn read(&mut self, path: PathBuf, anyway: bool) {
+    /// Reads a file, unless its stamp says that it is the same. A file that is gone is forgotten. Answers whether all is
+    /// known of the file that is to be known.
+    fn read(&mut self, path: PathBuf, which: Read) -> bool {
         let full = self.root.join(&path);
         let stamp = match fs::metadata(&full) {
-            Ok(metadata) if metadata.is_file() => Stamp {
-                modified: metadata.modified().ok(),
-                length: metadata.len(),
-                inode: metadata.ino(),
-            },
+            Ok(metadata) if metadata.is_file() => Stamp::of(&metadata),
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return self.refuse(path, None, unreadable(&full, &error));
+                self.refuse(path, None, unreadable(&full, &error));
+                return true;
             }
             Ok(_) | Err(_) => {
                 self.files.remove(&path);
-                return;
+                return true;
             }
         };
-        if !anyway
-            && self
-                .files
-                .get(&path)
-                .is_some_and(|file| file.stamp == Some(stamp))
-        {
-            return;
+        let before = self.files.get(&path).and_then(|file| file.stamp);
+        if which == Read::Changed {
+            if before.is_some_and(|before| stamp.is_fresh(&before)) {
+                return false;
+            }
+            if before == Some(stamp) {
+                return true;
+            }
         }
         let content = fs::read_to_string(&full)
             .map_err(|error| unreadable(&full, &error))
@@ -161,6 +207,7 @@ impl Directory {
             Ok(content) => self.accept(path, stamp, content),
             Err(error) => self.refuse(path, Some(stamp), error),
         }
+        true
     }
 
     fn accept(&mut self, path: PathBuf, stamp: Stamp, content: Content) {

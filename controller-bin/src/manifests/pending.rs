@@ -60,7 +60,7 @@ impl Pending {
         self.look_through = self.look_through.min(when);
     }
 
-    /// Takes notice of a change.
+    /// Takes notice of a change. To look through a directory is to open it, which is no change of it.
     pub(super) fn note(&mut self, event: &Event, now: Instant) {
         if event.need_rescan() {
             self.look_through_at(now);
@@ -68,7 +68,7 @@ impl Pending {
         for path in &event.paths {
             if is_manifest(path) {
                 self.note_file(path, event.kind, now);
-            } else if concerns_others(path) {
+            } else if !event.kind.is_access() && concerns_others(path) {
                 let is_new = matches!(event.kind, EventKind::Create(_));
                 self.look_through_at(now + if is_new { SETTLED } else { TOGETHER });
             }
@@ -169,6 +169,25 @@ mod tests {
         assert_eq!(read_at(&[(0, RENAMED)]), TOGETHER);
         assert_eq!(read_at(&[(0, TOUCHED)]), TOGETHER);
         assert_eq!(read_at(&[(0, WRITTEN)]), STALLED);
+    }
+
+    #[test]
+    fn a_directory_that_is_read_is_not_looked_through_for_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let start = Instant::now();
+        let mut pending = Pending::new(start);
+        for kind in [
+            AccessKind::Open(AccessMode::Any),
+            AccessKind::Close(AccessMode::Read),
+        ] {
+            let event = Event::new(EventKind::Access(kind)).add_path(directory.path().to_owned());
+            pending.note(&event, start);
+        }
+        assert_eq!(pending.next(), start + LOOK_THROUGH);
+        let made =
+            Event::new(EventKind::Create(CreateKind::Folder)).add_path(directory.path().to_owned());
+        pending.note(&made, start);
+        assert_eq!(pending.next(), start + SETTLED);
     }
 
     #[test]

@@ -330,3 +330,33 @@ fn a_directory_that_is_named_relatively_is_followed() {
     followed.write("b.yaml", &service("b"));
     followed.services_when(|names| names.len() == 2);
 }
+
+#[test]
+fn looking_through_leaves_a_file_alone_that_is_being_written() {
+    let followed = Followed::new(&[("a.yaml", &service("a"))]);
+    let class = AssumedClass {
+        name: "nginx".into(),
+        controller: "example.test/ours".into(),
+    };
+    let mut files = Directory::new(followed.directory.path(), class);
+    assert_eq!(files.look_through(|_| false).ok(), Some(false));
+    let objects = |files: &Directory| files.together().objects.len();
+    let before = objects(&files);
+
+    // Emptied, and not yet written anew; word of it has not come.
+    let mut writer = fs::File::create(followed.path("a.yaml")).unwrap();
+    assert_eq!(files.look_through(|_| false).ok(), Some(true));
+    assert_eq!(objects(&files), before);
+    writer
+        .write_all(format!("{}---\n{}", service("a"), service("b")).as_bytes())
+        .unwrap();
+    drop(writer);
+    files.read_again(&[followed.path("a.yaml")]);
+    assert_eq!(objects(&files), before + 1);
+
+    // What has taken a file's place is finished.
+    followed.write("new", &service("a"));
+    fs::rename(followed.path("new"), followed.path("a.yaml")).unwrap();
+    assert_eq!(files.look_through(|_| false).ok(), Some(false));
+    assert_eq!(objects(&files), before);
+}
