@@ -14,7 +14,7 @@ BENCH_PACKAGES := wrk
 export INSTA_UPDATE ?= no
 
 .PHONY: help packages module-packages bench-packages fmt lint doc unit examples demo test bench bench-data-plane \
-    chaos deny
+    chaos fuzz deny
 
 help: ## Lists the recipes.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -55,9 +55,13 @@ bench: bench-packages ## Benchmarks: merge, rendering, 1,000 Ingresses from star
 	cargo bench --workspace --locked
 	./examples/bench/run.sh
 
+fuzz: ## Random changes of what comes from outside: FUZZ_SECONDS (60) a target, FUZZ_SEED (the time).
+	FUZZ_SECONDS=$${FUZZ_SECONDS:-60} FUZZ_SEED=$${FUZZ_SEED:-$$(date +%s)} \
+	    cargo test --locked -p controller-bin --test fuzz -- --nocapture
+
 chaos: packages ## Random faults against a real NGINX: CHAOS_ROUNDS (250), CHAOS_SEED (the time).
 	CHAOS_ROUNDS=$${CHAOS_ROUNDS:-250} CHAOS_SEED=$${CHAOS_SEED:-$$(date +%s)} \
-	    cargo test --locked -p controller-bin --test chaos -- --ignored --nocapture
+	    cargo test --locked -p controller-bin --test chaos --test freshness -- --ignored --nocapture
 
 bench-data-plane: bench-packages ## What a request costs against a static upstream of the same NGINX.
 	cargo build --release --locked -p controller-bin --bins

@@ -1,13 +1,20 @@
 //! The controller as a whole: what it is put together from, in the order in which it starts and ends.
 
-use std::{fmt, io, net::TcpListener, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+use std::{
+    fmt, io,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+    time::Duration,
+};
 
 use ingress_model::{Options, live::Certificate};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, Client};
 use lua_sync_client::{Endpoint, LuaSyncClient, Retry, Settings, Synchronizer};
-use nginx_render::Renderer;
+use nginx_render::{Capabilities, Environment, Renderer};
 use rustix::{
     fs::Mode,
     process::{Pid, Signal, kill_process, umask},
@@ -21,7 +28,7 @@ use tokio::{
 use tracing::{error, info, warn};
 
 use crate::{
-    admission::{self, AdmissionError, AdmissionServer, Inspector, Reviewer},
+    admission::{self, AdmissionError, AdmissionServer, Inspector, Reviewer, Sandbox},
     args::Args,
     certificate,
     chain::chain,
@@ -105,6 +112,7 @@ pub enum Error {
 struct Prepared {
     renderer: Renderer,
     inspector: Inspector,
+    sandbox: Option<Sandbox>,
     configuration: Configuration,
     process: Arc<Process>,
     certificate: Certificate,
@@ -152,6 +160,7 @@ impl Args {
             process,
             certificate,
             inspector,
+            sandbox,
         } = self.prepare_nginx().await?;
 
         let _ended_with_us = EndedWithUs(Arc::clone(&process));
@@ -186,6 +195,7 @@ impl Args {
         let options = self.rules_for(&source, certificate).await;
         let reviewer = Reviewer::new(Arc::clone(&store), options.clone())
             .with_inspector(inspector)
+            .with_sandbox(sandbox)
             .with_metrics(metrics.admission());
         let webhook = self.serve_webhook(&store, reviewer, ended).await?;
         let planner = Arc::new(Planner::new(
@@ -300,6 +310,7 @@ impl Args {
         process.end_leftovers().await;
         preflight::check_ports(&binary, self.ports.of_nginx())?;
         Ok(Prepared {
+            sandbox: self.sandbox(&binary, &capabilities, &environment)?,
             inspector: Inspector {
                 directives: program::directives(&binary).await?,
                 capabilities: capabilities.clone(),
@@ -310,6 +321,27 @@ impl Args {
             process: Arc::new(process),
             certificate,
         })
+    }
+
+    /// Where the webhook asks NGINX, if flags ask for it.
+    fn sandbox(
+        &self,
+        binary: &Path,
+        capabilities: &Capabilities,
+        environment: &Environment,
+    ) -> Result<Option<Sandbox>, AdmissionError> {
+        let flags = &self.admission;
+        if !flags.admission_nginx_test || flags.validating_webhook.is_none() {
+            return Ok(None);
+        }
+        let directory = self.nginx_directory();
+        let (capabilities, environment) = (capabilities.clone(), environment.clone());
+        Ok(Some(Sandbox::prepare(
+            binary,
+            &directory,
+            capabilities,
+            environment,
+        )?))
     }
 
     /// NGINX's directory, from the root: its own working directory is another one than ours.

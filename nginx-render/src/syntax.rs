@@ -18,7 +18,7 @@ use crate::{
     syntax::words::{Block, Statement},
 };
 
-pub use self::directives::Directives;
+pub use self::{directives::Directives, words::Broken};
 
 /// Something that NGINX would refuse.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +54,27 @@ pub fn check(rendered: &Rendered, directives: &Directives) -> Vec<Fault> {
     faults
 }
 
+/// The names of all directives of a configuration, in the order of the text: what is not among them was read as part of a
+/// value.
+///
+/// # Errors
+///
+/// When a block or a quote is not closed, or something stands where a directive has to end.
+///
+/// ```
+/// use nginx_render::syntax::names;
+///
+/// let text = r#"location "/; deny all;" { return 204; }"#;
+/// assert_eq!(names(text)?, ["location", "return"]);
+/// # Ok::<_, nginx_render::syntax::Broken>(())
+/// ```
+pub fn names(text: &str) -> Result<Vec<String>, Broken> {
+    let statements = words::read(text)?.into_iter();
+    Ok(statements
+        .map(|statement| statement.name().to_owned())
+        .collect())
+}
+
 /// Snippets are looked at one by one: a brace too many shows only far behind otherwise.
 fn snippets(rendered: &Rendered, directives: &Directives) -> Vec<Fault> {
     let lines: Vec<_> = rendered.main.lines().collect();
@@ -72,7 +93,7 @@ fn snippets(rendered: &Rendered, directives: &Directives) -> Vec<Fault> {
 fn snippet_fault(text: &str, what: &str, directives: &Directives) -> Option<String> {
     let statements = match words::read(text) {
         Ok(statements) => statements,
-        Err(error) => return Some(format!("line {}: {}", error.line, error.reason)),
+        Err(broken) => return Some(broken.to_string()),
     };
     let around = match what {
         "server-snippet" => Block::Server,

@@ -36,10 +36,7 @@ pub(super) struct Findings {
 impl Inspector {
     /// Looks at the servers that an Ingress has a part in. What others do wrong there is not told.
     pub(super) fn inspect(&self, layout: &Layout, name: &ObjectName) -> Findings {
-        let mut layout = layout.clone();
-        layout
-            .servers
-            .retain(|host, server| host.is_catch_all() || has_part(server, name));
+        let layout = servers_of(layout, name);
         let mut owners: Vec<_> = layout
             .servers
             .values()
@@ -66,6 +63,15 @@ impl Inspector {
     }
 }
 
+/// The servers that an Ingress has a part in, and the one for all other hosts, which there has to be.
+pub(super) fn servers_of(layout: &Layout, name: &ObjectName) -> Layout {
+    let mut layout = layout.clone();
+    layout
+        .servers
+        .retain(|host, server| host.is_catch_all() || has_part(server, name));
+    layout
+}
+
 fn has_part(server: &Server, name: &ObjectName) -> bool {
     owners(server).any(|owner| owner == name)
 }
@@ -76,6 +82,13 @@ fn owners(server: &Server) -> impl Iterator<Item = &ObjectName> {
     let snippet = server.snippet.iter().map(|snippet| &snippet.ingress);
     let auth = server.client_auth.iter().map(|auth| &auth.ingress);
     locations.chain(snippet).chain(auth)
+}
+
+/// What NGINX itself says against an Ingress.
+pub(super) fn fault_of_nginx(name: &ObjectName, reason: &str) -> Diagnostic {
+    let about = ObjectRef::new(ObjectKind::Ingress, name.clone());
+    let message = format!("nginx refuses what it makes of the configuration: {reason}");
+    Diagnostic::new(about, Severity::Error, Reason::InvalidAnnotation, message)
 }
 
 fn diagnostic(name: &ObjectName, source: &Arc<Source>, reason: &str) -> Diagnostic {

@@ -27,6 +27,7 @@ mod identity;
 mod inspector;
 mod protocol;
 mod reviewer;
+mod sandbox;
 mod server;
 
 use std::{io, path::PathBuf, time::Duration};
@@ -38,7 +39,12 @@ use crate::args::AdmissionArgs;
 
 pub(crate) use self::reviewer::Course;
 pub use self::{
-    identity::IdentityError, inspector::Inspector, reviewer::Reviewer, server::AdmissionServer,
+    identity::IdentityError,
+    inspector::Inspector,
+    protocol::{QuestionError, answer},
+    reviewer::Reviewer,
+    sandbox::{Sandbox, SandboxError},
+    server::AdmissionServer,
 };
 
 /// Judges Ingresses. It may take a moment: reviews have threads of their own.
@@ -133,6 +139,9 @@ pub enum AdmissionError {
     /// The certificate or its key cannot be used.
     #[error("cannot use the webhook's certificate")]
     Identity(#[from] IdentityError),
+    /// NGINX cannot be asked as `--admission-nginx-test` wants it.
+    #[error("cannot do what flag --admission-nginx-test asks for")]
+    Sandbox(#[from] SandboxError),
     /// The address cannot be listened at.
     #[error("cannot listen for the webhook at {address:?}")]
     Listen {

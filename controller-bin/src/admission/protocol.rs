@@ -18,11 +18,19 @@ const LONGEST_WARNING: usize = 256;
 
 /// Why a text is no question.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum QuestionError {
+pub enum QuestionError {
+    /// It is no JSON, or JSON of another shape.
     #[error("cannot read the {KIND}")]
     Json(#[from] serde_json::Error),
+    /// It is something else, or of another version.
     #[error("it takes the {KIND} of {API_VERSION}, not the {kind:?} of {api_version:?}")]
-    Kind { api_version: String, kind: String },
+    Kind {
+        /// Its version.
+        api_version: String,
+        /// What it is.
+        kind: String,
+    },
+    /// It asks nothing.
     #[error("the {KIND} has no request")]
     NoRequest,
 }
@@ -87,7 +95,11 @@ struct Failure {
 }
 
 /// Answers a question, both as JSON.
-pub(super) fn answer(question: &[u8], reviewer: &dyn Review) -> Result<Vec<u8>, QuestionError> {
+///
+/// # Errors
+///
+/// When the text is no question.
+pub fn answer(question: &[u8], reviewer: &dyn Review) -> Result<Vec<u8>, QuestionError> {
     let question: Question<'_> = serde_json::from_slice(question)?;
     if question.api_version != API_VERSION || question.kind != KIND {
         return Err(QuestionError::Kind {

@@ -15,7 +15,8 @@ use k8s_openapi::api::networking::v1::Ingress;
 
 use super::{
     Review,
-    inspector::{Findings, Inspector},
+    inspector::{Findings, Inspector, fault_of_nginx, servers_of},
+    sandbox::Sandbox,
 };
 use crate::{metrics::AdmissionMetrics, store::Store};
 
@@ -25,6 +26,7 @@ pub struct Reviewer {
     options: Options,
     index: Mutex<AdmissionIndex>,
     inspector: Option<Inspector>,
+    sandbox: Option<Sandbox>,
     metrics: Option<AdmissionMetrics>,
 }
 
@@ -54,6 +56,7 @@ impl Reviewer {
             options,
             index: Mutex::default(),
             inspector: None,
+            sandbox: None,
             metrics: None,
         }
     }
@@ -62,6 +65,13 @@ impl Reviewer {
     #[must_use]
     pub fn with_inspector(mut self, inspector: Inspector) -> Self {
         self.inspector = Some(inspector);
+        self
+    }
+
+    /// Has it ask NGINX about what it has found no fault with.
+    #[must_use]
+    pub fn with_sandbox(mut self, sandbox: Option<Sandbox>) -> Self {
+        self.sandbox = sandbox;
         self
     }
 
@@ -84,8 +94,23 @@ impl Reviewer {
         let mut reviewed = excerpt.clone();
         reviewed.ingresses.insert(name.clone(), ingress.clone());
         let outcome = merge(&reviewed, options, Timestamp::UNIX_EPOCH);
-        let is_served = outcome.last_good.get(name).is_some();
-        is_served.then(|| inspector.inspect(&outcome.model.layout, name))
+        outcome.last_good.get(name)?;
+        let layout = &outcome.model.layout;
+        let mut findings = inspector.inspect(layout, name);
+        if let Some(sandbox) = self.sandbox.as_ref().filter(|_| findings.faults.is_empty()) {
+            let with = servers_of(layout, name);
+            reviewed.ingresses.remove(name);
+            let outcome = merge(&reviewed, options, Timestamp::UNIX_EPOCH);
+            let mut without = outcome.model.layout;
+            without
+                .servers
+                .retain(|host, _| host.is_catch_all() || with.servers.contains_key(host));
+            let fault = sandbox.judge(&with, &without, name);
+            findings
+                .faults
+                .extend(fault.map(|reason| fault_of_nginx(name, &reason)));
+        }
+        Some(findings)
     }
 }
 

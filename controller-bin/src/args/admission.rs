@@ -23,4 +23,9 @@ pub struct AdmissionArgs {
     /// Check an Ingress by itself, not together with all others
     #[arg(long, default_value = "false", action = clap::ArgAction::Set, value_parser = value::switch)]
     pub disable_full_test: bool,
+
+    /// Have NGINX itself test what an Ingress makes of its hosts, where it can do no harm: without a network, a place to
+    /// write, rights, or much time and memory; needs root, or user namespaces
+    #[arg(long, default_value = "false", action = clap::ArgAction::Set, value_parser = value::switch)]
+    pub admission_nginx_test: bool,
 }

@@ -63,6 +63,16 @@ pub(crate) fn masters(configuration: &Path) -> BTreeSet<u32> {
         .collect()
 }
 
+/// The workers that a master which was killed has left, and that take requests although nobody looks after them. Its
+/// process ID was that of its group, too.
+pub(crate) fn orphans(master: u32) -> BTreeSet<u32> {
+    let own = mounts("self");
+    processes()
+        .filter(|pid| group(*pid) == Some(master) && *pid != master)
+        .filter(|pid| mounts(&pid.to_string()) == own && title(*pid).starts_with("nginx: "))
+        .collect()
+}
+
 /// Whether a process has not ended; one that has and was not looked after by its parent counts as ended.
 pub(crate) fn is_alive(pid: u32) -> bool {
     state(pid).is_some_and(|state| !matches!(state, 'Z' | 'X'))
@@ -90,6 +100,10 @@ fn state(pid: u32) -> Option<char> {
 
 fn parent(pid: u32) -> Option<u32> {
     stat(pid)?.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+fn group(pid: u32) -> Option<u32> {
+    stat(pid)?.split_ascii_whitespace().nth(2)?.parse().ok()
 }
 
 /// The fields of `/proc/PID/stat` after the name, which may hold anything.

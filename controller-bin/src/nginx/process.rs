@@ -1,7 +1,7 @@
 //! The NGINX process: started once, kept running, told to reload and to end.
 
 use std::{
-    io,
+    fs, io,
     path::{Path, PathBuf},
     process::{ExitStatus, Stdio},
     time::Duration,
@@ -350,23 +350,32 @@ impl Supervisor {
     }
 }
 
-/// Ends masters that run with this configuration file although nobody looks after them.
+/// Ends an NGINX that runs with this configuration file although nobody looks after it: its master, and workers whose
+/// master was killed.
 async fn end_leftovers(configuration: &Path) {
+    let directory = configuration.parent().unwrap_or_else(|| Path::new("/"));
+    let last = fs::read_to_string(directory.join("run/nginx.pid")).ok();
+    let last: Option<u32> = last.and_then(|text| text.trim().parse().ok());
     for (signal_, patience) in [
         (Signal::QUIT, Duration::from_secs(5)),
         (Signal::TERM, END_AT_ONCE),
         (Signal::KILL, END_AT_ONCE),
     ] {
-        let masters = census::masters(configuration);
-        if masters.is_empty() {
+        let mut left = census::masters(configuration);
+        // A master that lives ends its workers; one that is killed does not.
+        let is_killed = |last: &u32| signal_ == Signal::KILL || !left.contains(last);
+        if let Some(last) = last.filter(is_killed) {
+            left.extend(census::orphans(last));
+        }
+        if left.is_empty() {
             return;
         }
-        for pid in &masters {
+        for pid in &left {
             warn!(pid, "ending the nginx that an earlier controller left");
             signal(*pid, signal_);
         }
         let deadline = Instant::now() + patience;
-        while masters.iter().any(|pid| census::is_alive(*pid)) && Instant::now() < deadline {
+        while left.iter().any(|pid| census::is_alive(*pid)) && Instant::now() < deadline {
             sleep(Duration::from_millis(10)).await;
         }
     }

@@ -63,7 +63,7 @@ pub async fn test(binary: &Path, configuration: &Path) -> Result<(), TestError> 
 }
 
 /// Reads what NGINX says: the line marked `[emerg]` tells the reason, and its end mostly the place.
-fn refusal(output: &str) -> Refusal {
+pub(crate) fn refusal(output: &str) -> Refusal {
     const SIGN: &str = "[emerg] ";
     let line = output.lines().find_map(|line| line.split_once(SIGN));
     let message = line.map_or(output, |(_, message)| without_process(message));

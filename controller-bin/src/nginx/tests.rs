@@ -238,6 +238,34 @@ async fn an_nginx_that_an_earlier_controller_left_is_ended() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn workers_whose_master_and_controller_were_killed_are_ended() {
+    let site = Site::new("one");
+    let mut left = tokio::process::Command::new(site.process.binary())
+        .arg("-c")
+        .arg(site.path("nginx.conf"))
+        .stderr(std::process::Stdio::null())
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    let answers = async {
+        while site.client().revision().await.is_err() {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(SOON, answers).await.unwrap();
+    let master = left.id().unwrap();
+    let workers = census::workers(master);
+    fs::create_dir_all(site.path("run")).unwrap();
+    fs::write(site.path("run/nginx.pid"), format!("{master}\n")).unwrap();
+    left.kill().await.unwrap();
+    assert!(workers.iter().any(|pid| census::is_alive(*pid)));
+    site.process.end_leftovers().await;
+    assert!(!workers.iter().any(|pid| census::is_alive(*pid)));
+    site.start("one").await;
+    site.process.quit(SOON).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_test_names_what_is_wrong_and_where() {
     let site = Site::new("one");
     assert!(

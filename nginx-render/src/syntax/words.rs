@@ -33,12 +33,13 @@ pub(super) enum Block {
 }
 
 /// Where a text breaks the rules of blocks and words.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Broken {
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {reason}")]
+pub struct Broken {
     /// The line, from 1.
-    pub(super) line: usize,
-    /// What is wrong.
-    pub(super) reason: String,
+    pub line: usize,
+    /// What is wrong. Lower case, no full stop.
+    pub reason: String,
 }
 
 impl Statement {
