@@ -77,6 +77,7 @@ answers() { # WORD CURL-ARGUMENT...: whether the answer starts with the word
     curl --silent --max-time 2 "$@" | grep --quiet "^$word:"
 }
 
+mkdir -p "$(dirname "$work")"
 exec 9> "$(dirname "$work")/demo.lock"
 if ! flock --nonblock 9; then
     echo "a demo of this checkout runs already; end it first" >&2
