@@ -181,7 +181,9 @@ fn weight(diagnostic: &Diagnostic) -> Weight {
         | Reason::InvalidService
         | Reason::TlsConflict
         | Reason::ServerSettingConflict
-        | Reason::OrphanCanary => Weight::Warning,
+        | Reason::OrphanCanary
+        | Reason::CanaryConflict
+        | Reason::SharedCanary => Weight::Warning,
         // Those who are not ours have been let pass; overlaps are found whoever wins.
         Reason::ForeignClass
         | Reason::MissingClass

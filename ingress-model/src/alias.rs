@@ -19,6 +19,18 @@ type Wish<'a> = (&'a Host, &'a Definition);
 ///
 /// A name that has a server of its own is nobody's alias. Of several hosts that want one alias, the one whose
 /// definition holds by the policy gets it; NGINX would let the order of the file decide.
+///
+/// ```
+/// use ingress_model::testing::Fixture;
+///
+/// let alias = [("server-alias", "old.test,b.test")];
+/// let served = Fixture::default()
+///     .and_ingress("shop/a", &alias, &["a.test/ web:80"])
+///     .and_ingress("shop/b", &[], &["b.test/ web:80"])
+///     .merge();
+/// assert_eq!(served.server("a.test").unwrap().aliases[0].as_str(), "old.test");
+/// served.assert_request("b.test/", "/ shop/b shop-web-80");
+/// ```
 pub(crate) fn settle(
     entries: &HashMap<Host, Box<Entry>>,
     hosts: &BTreeSet<Host>,

@@ -97,6 +97,20 @@ impl Fallback {
 }
 
 /// `--default-ssl-certificate`, or the generated one if that Secret is missing or cannot be used.
+///
+/// ```
+/// use ingress_model::{ObjectName, Options, live::{Certificate, CertificateId}, testing::Fixture};
+///
+/// let generated = Certificate { id: CertificateId::new(CertificateId::GENERATED), pem: "made at the start".into() };
+/// let options = Options {
+///     default_ssl_certificate: ObjectName::parse("shop/gone"),
+///     generated_certificate: Some(generated),
+///     ..Options::default()
+/// };
+/// let served = Fixture::default().with_options(options).merge();
+/// let live = &served.outcome().model.live;
+/// assert_eq!(live.servers.values().map(CertificateId::as_str).collect::<Vec<_>>(), [CertificateId::GENERATED]);
+/// ```
 fn default_certificate(
     parts: Parts<'_>,
     secrets: &mut Secrets,

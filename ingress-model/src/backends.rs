@@ -107,10 +107,12 @@ fn build(
     };
     let peers = peers(&target.service, sources, query);
     if let Some((reason, fault)) = peers.fault {
+        let fault = format!("Service {}: {fault}", target.service);
         tell(
             group,
             reason,
-            &format!("Service {}: {fault}", target.service),
+            &fault,
+            peers.endpoints.is_empty(),
             diagnostics,
         );
     }
@@ -131,6 +133,16 @@ fn build(
 }
 
 /// A Service that does not exist has no peers: requests are answered 503.
+///
+/// ```
+/// use ingress_model::testing::Fixture;
+///
+/// let served = Fixture::default().and_ingress("shop/a", &[], &["a.test/ web:80"]).merge();
+/// assert_eq!(served.explainer().request("a.test", "/")?.answer, ingress_model::explain::Answer::NoEndpoints);
+/// served.assert_diagnostics(["Ingress shop/a: spec.rules[0].http.paths[0].backend: Service shop/web: it does not exist; \
+///                             requests for a.test/ are answered 503 (MissingService)"]);
+/// # Ok::<_, ingress_model::explain::PathError>(())
+/// ```
 fn peers(service: &ObjectName, sources: Sources<'_>, query: Query<'_>) -> Peers {
     let served = sources.services.get(service);
     match served.and_then(|served| Some((served.service.as_ref()?, &served.slices))) {
@@ -142,18 +154,76 @@ fn peers(service: &ObjectName, sources: Sources<'_>, query: Query<'_>) -> Peers 
     }
 }
 
-fn tell(users: &[User], reason: Reason, message: &str, diagnostics: &mut Vec<Diagnostic>) {
+/// Tells those who use a backend what is wrong with its Service, and what becomes of their requests if it has no peers.
+fn tell(
+    users: &[User],
+    reason: Reason,
+    fault: &str,
+    is_empty: bool,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
     let mut told = HashSet::new();
     for user in users {
-        if told.insert(&user.definition.name) {
-            let object = user.definition.reference();
-            diagnostics.push(Diagnostic::new(object, Severity::Warning, reason, message));
+        if !told.insert(&user.definition.name) {
+            continue;
         }
+        let message = if is_empty {
+            format!("{fault}; {}", without_peers(user))
+        } else {
+            fault.to_owned()
+        };
+        let object = user.definition.reference();
+        let diagnostic = Diagnostic::new(object, Severity::Warning, reason, message);
+        diagnostics.push(match user.field() {
+            Some(field) => diagnostic.with_key(field),
+            None => diagnostic,
+        });
+    }
+}
+
+/// What becomes of the requests that an Ingress sends to a backend without peers.
+fn without_peers(user: &User) -> String {
+    const SHOWN: usize = 3;
+    if user.is_canary() {
+        return "the canary gets no requests".to_owned();
+    }
+    let mut paths = Vec::new();
+    for rule in &user.definition.hosts {
+        paths.extend(
+            user.written_paths(rule)
+                .map(|path| format!("{}{path}", rule.host)),
+        );
+    }
+    let mut requests = match paths.get(..SHOWN) {
+        _ if paths.is_empty() => "what nobody else defines".to_owned(),
+        Some(shown) if paths.len() > SHOWN => {
+            format!("{} and {} more", shown.join(", "), paths.len() - SHOWN)
+        }
+        _ => paths.join(", "),
+    };
+    requests.insert_str(0, "requests for ");
+    match &user.definition.settings.default_backend {
+        Some(other) => {
+            format!("{requests} go to Service {other} (default-backend), or are answered 503")
+        }
+        None => format!("{requests} are answered 503"),
     }
 }
 
 /// A canary has the affinity of its main backend, so that a client which was sent to either stays there, unless
 /// `affinity-canary-behavior` is `legacy`. Of several main backends, it is the first one with affinity.
+///
+/// ```
+/// use ingress_model::testing::Fixture;
+///
+/// let served = Fixture::default()
+///     .and_ingress("shop/main", &[("affinity", "cookie")], &["a.test/ web:80"])
+///     .and_ingress("shop/next", &[("canary", "true")], &["a.test/ next:80"])
+///     .merge();
+/// let backends = &served.outcome().model.live.backends;
+/// assert!(backends["shop-web-80"].affinity.is_some());
+/// assert_eq!(backends["shop-next-80"].affinity, backends["shop-web-80"].affinity);
+/// ```
 fn shared_affinity(
     name: &UpstreamName,
     users: &[User],
@@ -175,6 +245,16 @@ fn shared_affinity(
 
 /// The cookie may be set at the paths, as the Ingresses write them, that go to the backend, on their hosts and those
 /// hosts' aliases.
+///
+/// ```
+/// use ingress_model::testing::Fixture;
+///
+/// let annotations = [("affinity", "cookie"), ("server-alias", "old.test")];
+/// let served = Fixture::default().and_ingress("shop/a", &annotations, &["a.test/x web:80"]).merge();
+/// let affinity = served.outcome().model.live.backends["shop-web-80"].affinity.as_ref().unwrap();
+/// let places: Vec<_> = affinity.locations.iter().map(|(host, paths)| format!("{host}{}", paths.join(" "))).collect();
+/// assert_eq!(places, ["a.test/x", "old.test/x"]);
+/// ```
 fn affinity(users: &[User], hosts: &Hosts) -> Option<CookieAffinity> {
     let settings = &users.first()?.definition.settings.backend;
     let mut affinity = settings.affinity.clone()?;
@@ -203,6 +283,18 @@ fn affinity(users: &[User], hosts: &Hosts) -> Option<CookieAffinity> {
 }
 
 /// The backend of a Service that an Ingress names as its default backend.
+///
+/// ```
+/// use ingress_model::testing::Fixture;
+///
+/// let served = Fixture::default()
+///     .and_ingress("shop/a", &[("default-backend", "sorry")], &["a.test/ web:80"])
+///     .and_service("shop/sorry", 80, &["10.0.0.9"])
+///     .merge();
+/// let answer = served.explainer().request("a.test", "/")?.answer;
+/// assert!(matches!(answer, ingress_model::explain::Answer::StandIn { endpoints: 1, .. }));
+/// # Ok::<_, ingress_model::explain::PathError>(())
+/// ```
 fn stand_in(
     name: &UpstreamName,
     sources: Sources<'_>,
@@ -222,6 +314,15 @@ fn stand_in(
 
 /// The backend of what nobody defines: the first port of `--default-backend-service`, or if that has no endpoints
 /// the controller's own server, which answers 404.
+///
+/// ```
+/// use ingress_model::{ObjectName, Options, testing::Fixture};
+///
+/// let options = Options { default_backend_service: ObjectName::parse("shop/rest"), ..Options::default() };
+/// let fixture = Fixture::default().with_options(options);
+/// fixture.merge().assert_endpoints("a.test/", ["127.0.0.1:8181"]);
+/// fixture.and_service("shop/rest", 80, &["10.0.0.9"]).merge().assert_endpoints("a.test/", ["10.0.0.9:80"]);
+/// ```
 fn default_backend(sources: Sources<'_>, diagnostics: &mut Vec<Diagnostic>) -> Backend {
     let options = &sources.context.options;
     let name = UpstreamName::default_backend();

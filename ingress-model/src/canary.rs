@@ -5,15 +5,16 @@ use std::{
     sync::Arc,
 };
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use crate::{
-    definition::{BackendUse, Definition, PathField},
+    definition::{BackendUse, Definition, PathField, ServiceUse},
     diagnostic::{Diagnostic, Reason, Severity},
     host::Host,
     hosts::Hosts,
     layout::PathType,
-    live::UpstreamName,
+    live::{PortRef, UpstreamName},
+    object::ObjectName,
     options::ConflictPolicy,
     upstream::{Upstreams, User},
 };
@@ -21,7 +22,7 @@ use crate::{
 /// Which canaries belong to which main backends.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Canaries {
-    /// Canaries by main backend, the one that holds first.
+    /// Canaries by main backend, the one that holds first. Only that one is considered.
     pub(crate) alternatives: BTreeMap<UpstreamName, Vec<UpstreamName>>,
     /// Main backends by canary, in the order in which they were found.
     pub(crate) mains: BTreeMap<UpstreamName, Vec<UpstreamName>>,
@@ -47,11 +48,40 @@ impl Canaries {
 ///
 /// A canary's path belongs to the locations of its host with the same path, as the Ingresses write it, and the same
 /// path type; its default backend belongs to all locations of the catch-all host. Its backend becomes an alternative of
-/// theirs, except of `upstream-default-backend` and of a backend for the same Service and port. As a main backend is
-/// shared by the Ingresses that use it alike, the canary gets a share of the requests for all of them.
-///
-/// Of several canaries of a backend the one whose definition holds by the policy comes first. A canary without any
+/// theirs, except of `upstream-default-backend` and of a backend for the same Service and port. A canary without any
 /// main backend has no backend of its own.
+///
+/// * Of several canaries of a backend the one whose definition holds by the policy comes first, and only the first one
+///   is considered: the others get no requests, and their authors are told ([`Reason::CanaryConflict`]).
+/// * A main backend is shared by all paths that send to one Service's port with the same settings of balancing, so that
+///   the canary gets a share of the requests for all of them, whatever their Ingress and host; its author is told which
+///   ones it does not name ([`Reason::SharedCanary`]). A canary for some of them needs a Service of its own in front of
+///   the same endpoints.
+///
+/// ```
+/// use ingress_model::testing::Fixture;
+///
+/// let canary = [("canary", "true"), ("canary-weight", "20")];
+/// let served = Fixture::default()
+///     .and_ingress("shop/cart", &[], &["shop.test/cart web:80"])
+///     .and_ingress("shop/rest", &[], &["shop.test/ web:80"])
+///     .and_ingress("shop/first", &canary, &["shop.test/cart next:80"])
+///     .and_ingress("shop/second", &canary, &["shop.test/cart other:80"])
+///     .merge();
+/// let outcome = served.outcome();
+/// assert_eq!(outcome.model.live.backends["shop-web-80"].alternatives[0].as_str(), "shop-other-80");
+/// let said = |reason: &str| outcome.diagnostics.iter().find(|said| said.reason.as_str() == reason).unwrap();
+/// assert_eq!(
+///     said("CanaryConflict").to_string(),
+///     "Ingress shop/first: spec.rules[0].http.paths[0].path: the canary gets no requests of Service shop/web port 80: \
+///      that of Ingress shop/second does, and only one canary of a backend is considered (CanaryConflict)"
+/// );
+/// assert_eq!(
+///     said("SharedCanary").to_string(),
+///     "Ingress shop/second: canary: the canary gets a share of the requests for shop.test/ too, which go to Service \
+///      shop/web port 80 as well (SharedCanary)"
+/// );
+/// ```
 pub(crate) fn merge(
     mut canaries: Vec<&Arc<Definition>>,
     policy: ConflictPolicy,
@@ -63,20 +93,27 @@ pub(crate) fn merge(
         hosts,
         upstreams,
         locations: HashMap::new(),
+        first: BTreeMap::new(),
         canaries: Canaries::default(),
     };
     for definition in canaries {
         if let Some(backend) = &definition.default_backend {
-            let mains = merge.all_of(&Host::catch_all());
-            merge.join(definition, backend, &mains, &"spec.defaultBackend");
+            let targets = merge.all_of(&Host::catch_all());
+            merge.join(definition, backend, &targets, &"spec.defaultBackend");
         }
         for rule in &definition.hosts {
             for path in &rule.paths {
-                let mains = merge.mains(&rule.host, &path.path, path.path_type);
-                merge.join(definition, &path.backend, &mains, &Key(path.field));
+                let target = merge.target(&rule.host, &path.path, path.path_type);
+                merge.join(
+                    definition,
+                    &path.backend,
+                    target.as_slice(),
+                    &Key(path.field),
+                );
             }
         }
     }
+    merge.tell_of_further_paths();
     merge.canaries
 }
 
@@ -88,16 +125,35 @@ impl std::fmt::Display for Key {
     }
 }
 
+/// A path of a host, as its Ingress writes it.
+type Place<'a> = (&'a Host, &'a str, PathType);
+
+/// A location that a canary may take a share of.
+#[derive(Clone, Copy)]
+struct Target<'a> {
+    place: Place<'a>,
+    main: &'a UpstreamName,
+}
+
+/// The canary of a main backend that is considered.
+struct First<'a> {
+    definition: &'a Definition,
+    /// The paths that it names.
+    named: HashSet<Place<'a>>,
+}
+
 struct Merge<'a> {
     hosts: &'a Hosts,
     upstreams: &'a Upstreams,
     /// Main backends of hosts that were looked at.
     locations: HashMap<&'a Host, HashMap<(&'a str, PathType), &'a UpstreamName>>,
+    /// By main backend.
+    first: BTreeMap<&'a UpstreamName, First<'a>>,
     canaries: Canaries,
 }
 
 impl<'a> Merge<'a> {
-    fn mains(&mut self, host: &'a Host, path: &'a str, path_type: PathType) -> Vec<UpstreamName> {
+    fn target(&mut self, host: &'a Host, path: &'a str, path_type: PathType) -> Option<Target<'a>> {
         let hosts = self.hosts;
         let locations = self.locations.entry(host).or_insert_with(|| {
             let entry = hosts.entries.get(host);
@@ -109,57 +165,149 @@ impl<'a> Merge<'a> {
                 })
                 .collect()
         });
-        let main = locations.get(&(path, path_type));
-        main.map(|main| (*main).clone()).into_iter().collect()
+        let main = locations.get(&(path, path_type))?;
+        Some(Target {
+            place: (host, path, path_type),
+            main,
+        })
     }
 
-    fn all_of(&self, host: &Host) -> Vec<UpstreamName> {
-        let entry = self.hosts.entries.get(host);
-        let locations = entry.iter().flat_map(|entry| &entry.server.locations);
-        locations
-            .map(|location| location.upstream.clone())
-            .collect()
+    fn all_of(&self, host: &Host) -> Vec<Target<'a>> {
+        let hosts = self.hosts;
+        let Some((host, entry)) = hosts.entries.get_key_value(host) else {
+            return Vec::new();
+        };
+        let locations = entry.server.locations.iter();
+        let targets = locations.map(|location| Target {
+            place: (host, location.ingress_path.as_str(), location.path_type),
+            main: &location.upstream,
+        });
+        targets.collect()
     }
 
     fn join(
         &mut self,
-        definition: &Definition,
+        definition: &'a Definition,
         backend: &BackendUse,
-        mains: &[UpstreamName],
+        targets: &[Target<'a>],
         key: &dyn std::fmt::Display,
     ) {
         let canary = backend.upstream(self.upstreams.names(definition));
         let mut joined = false;
-        for main in mains {
-            if !self.may_join(&canary, main) {
+        let mut passed_over = None;
+        for target in targets {
+            if !self.may_join(&canary, target.main) {
                 continue;
             }
             joined = true;
+            let main = target.main;
             let alternatives = self.canaries.alternatives.entry(main.clone()).or_default();
             if !alternatives.contains(&canary) {
                 alternatives.push(canary.clone());
                 let mains = self.canaries.mains.entry(canary.clone()).or_default();
                 mains.push(main.clone());
             }
+            let is_first = alternatives.first() == Some(&canary);
+            let first = self.first.entry(main).or_insert_with(|| First {
+                definition,
+                named: HashSet::new(),
+            });
+            if is_first {
+                first.named.insert(target.place);
+            } else {
+                passed_over = passed_over.or(Some((main, first.definition.name.clone())));
+            }
         }
-        if !joined {
+        if let Some((main, holder)) = passed_over {
+            let message = format!(
+                "the canary gets no requests of {}: that of Ingress {holder} does, and only one canary of a backend is \
+                 considered",
+                self.service_of(main)
+            );
+            self.tell(definition, Reason::CanaryConflict, key, message);
+        } else if !joined {
             let message = "no other Ingress has a backend for this that the canary could join";
-            let object = definition.reference();
-            let diagnostic =
-                Diagnostic::new(object, Severity::Warning, Reason::OrphanCanary, message);
-            self.canaries
-                .diagnostics
-                .push(diagnostic.with_key(key.to_string()));
+            self.tell(definition, Reason::OrphanCanary, key, message.to_owned());
         }
     }
 
     fn may_join(&self, canary: &UpstreamName, main: &UpstreamName) -> bool {
-        let target = |users: &'a [User]| {
-            let user = users.first()?;
-            user.target().map(|used| (&used.service, &used.port))
-        };
+        let target = |users: &'a [User]| users.first().and_then(User::target).map(of_use);
         let group = |name| self.upstreams.group(name);
         main.as_str() != UpstreamName::DEFAULT_BACKEND
             && group(main).and_then(target) != group(canary).and_then(target)
     }
+
+    /// The Service and port of a main backend, in words.
+    fn service_of(&self, main: &UpstreamName) -> String {
+        let users = self.upstreams.group(main).unwrap_or_default();
+        let target = users.first().and_then(User::target).map(of_use);
+        target.map_or_else(
+            || main.to_string(),
+            |(service, port)| format!("Service {service} port {port}"),
+        )
+    }
+
+    /// Says which paths share the main backend of a canary that does not name them.
+    fn tell_of_further_paths(&mut self) {
+        for (main, first) in std::mem::take(&mut self.first) {
+            let further = self.further_paths(main, &first);
+            let Some(((host, path, _), others)) = further.split_first() else {
+                continue;
+            };
+            let more = match others.len() {
+                0 => String::new(),
+                1 => " and another path".to_owned(),
+                count => format!(" and {count} other paths"),
+            };
+            let message = format!(
+                "the canary gets a share of the requests for {host}{path}{more} too, which go to {} as well",
+                self.service_of(main)
+            );
+            self.tell(first.definition, Reason::SharedCanary, &"canary", message);
+        }
+    }
+
+    fn further_paths(&self, main: &UpstreamName, first: &First<'_>) -> Vec<Place<'a>> {
+        let hosts = self.hosts;
+        let users = self.upstreams.group(main).unwrap_or_default();
+        let catch_all = Host::catch_all();
+        let of_rules = users.iter().flat_map(|user| &user.definition.hosts);
+        let mut concerned: BTreeSet<&Host> = of_rules.map(|rule| &rule.host).collect();
+        if users.iter().any(|user| user.definition.catch_all) {
+            concerned.insert(&catch_all);
+        }
+        let entries = concerned
+            .into_iter()
+            .filter_map(|host| hosts.entries.get_key_value(host));
+        let locations = entries.flat_map(|(host, entry)| {
+            let locations = entry.server.locations.iter();
+            let sharing = locations.filter(|location| location.upstream == *main);
+            sharing.map(move |location| (host, location.ingress_path.as_str(), location.path_type))
+        });
+        let mut further: Vec<_> = locations
+            .filter(|place| !first.named.contains(place))
+            .collect();
+        // A Prefix path is two locations.
+        further.dedup();
+        further
+    }
+
+    fn tell(
+        &mut self,
+        definition: &Definition,
+        reason: Reason,
+        key: &dyn std::fmt::Display,
+        message: String,
+    ) {
+        let object = definition.reference();
+        let diagnostic = Diagnostic::new(object, Severity::Warning, reason, message);
+        self.canaries
+            .diagnostics
+            .push(diagnostic.with_key(key.to_string()));
+    }
+}
+
+fn of_use(used: &ServiceUse) -> (&ObjectName, &PortRef) {
+    (&used.service, &used.port)
 }

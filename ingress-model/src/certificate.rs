@@ -98,6 +98,23 @@ impl ServerCertificate {
 }
 
 /// Whether a certificate's name is the host, or a wildcard for exactly its first label. Both are lower case.
+///
+/// ```
+/// use ingress_model::{Host, testing::Fixture};
+///
+/// let key = rcgen::KeyPair::generate()?;
+/// let chain = rcgen::CertificateParams::new(["*.a.test".to_owned()])?.self_signed(&key)?.pem();
+/// let secret = serde_json::json!({
+///     "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "one", "namespace": "shop"},
+///     "stringData": {"tls.crt": chain, "tls.key": key.serialize_pem()},
+/// });
+/// let ingress = "{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: a, namespace: shop}, \
+///                spec: {ingressClassName: nginx, tls: [{secretName: one}], rules: [{host: x.a.test}, {host: x.y.a.test}]}}";
+/// let served = Fixture::from_yaml(ingress)?.and_yaml(&secret.to_string())?.merge();
+/// let has_own = |host| served.outcome().model.live.servers.contains_key(&Host::parse(host).unwrap());
+/// assert!(has_own("x.a.test") && !has_own("x.y.a.test"));
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
 fn covers(name: &str, host: &str) -> bool {
     if name == host {
         return true;

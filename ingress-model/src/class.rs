@@ -57,6 +57,24 @@ struct Classes {
 impl Filter {
     /// Our IngressClasses are those whose `spec.controller` is `--controller-class`, and with
     /// `--ingress-class-by-name` the one named like `--ingress-class`.
+    ///
+    /// ```
+    /// use ingress_model::testing::Fixture;
+    ///
+    ///
+    /// let class = "{apiVersion: networking.k8s.io/v1, kind: IngressClass, metadata: {name: web}, \
+    ///              spec: {controller: k8s.io/ingress-nginx}}";
+    /// let mut options = ingress_model::Options { ingress_class: "web".into(), ..Default::default() };
+    /// let of = |options: &ingress_model::Options| Fixture::from_yaml(class).map(|fixture| {
+    ///     fixture.with_options(options.clone()).and_ingress("shop/a", &[], &["a.test/ web:80"]).merge()
+    /// });
+    /// of(&options)?.assert_hosts(["a.test"]);
+    /// options.controller_class = "example.test/other".into();
+    /// of(&options)?.assert_hosts([]);
+    /// options.ingress_class_by_name = true;
+    /// of(&options)?.assert_hosts(["a.test"]);
+    /// # Ok::<_, ingress_model::testing::FixtureError>(())
+    /// ```
     pub(crate) fn new(
         options: &Options,
         classes: &ObjectMap<IngressClass>,
@@ -107,6 +125,18 @@ impl Filter {
 
     /// `--watch-namespace` names the only namespace that counts; with `--watch-namespace-selector` those count whose
     /// labels match, an unknown one not.
+    ///
+    /// ```
+    /// use ingress_model::testing::Fixture;
+    ///
+    /// let options = ingress_model::Options { watch_namespace: Some("shop".into()), ..Default::default() };
+    /// let served = Fixture::default()
+    ///     .with_options(options)
+    ///     .and_ingress("shop/a", &[], &["a.test/ web:80"])
+    ///     .and_ingress("bank/b", &[], &["b.test/ web:80"])
+    ///     .merge();
+    /// served.assert_hosts(["a.test"]);
+    /// ```
     fn check_namespace(&self, name: &ObjectName) -> Result<(), Refusal> {
         let namespace = name.namespace();
         let outside = self
@@ -132,6 +162,18 @@ impl Filter {
     /// annotation says; else the annotation `kubernetes.io/ingress.class` has to be `--ingress-class`; else the Ingress
     /// is ours with `--watch-ingress-without-class` only. Where IngressClasses cannot be read, the first step is left
     /// out.
+    ///
+    /// ```
+    /// use ingress_model::testing::Fixture;
+    ///
+    /// // The annotation does not count where the field names a class.
+    /// let text = "{apiVersion: networking.k8s.io/v1, kind: Ingress, \
+    ///             metadata: {name: a, namespace: shop, annotations: {kubernetes.io/ingress.class: nginx}}, \
+    ///             spec: {ingressClassName: other, rules: [{host: a.test}]}}";
+    /// Fixture::from_yaml(text)?.merge().assert_hosts([]);
+    /// Fixture::from_yaml(&text.replace("ingressClassName: other, ", ""))?.merge().assert_hosts(["a.test"]);
+    /// # Ok::<_, ingress_model::testing::FixtureError>(())
+    /// ```
     fn check_class(&self, ingress: &Ingress) -> Result<(), Refusal> {
         let spec = ingress.spec.as_ref();
         let class = spec.and_then(|spec| spec.ingress_class_name.as_deref());
@@ -158,6 +200,18 @@ impl Filter {
     }
 
     /// With `--disable-catch-all`, an Ingress that has a default backend is ignored.
+    ///
+    /// ```
+    /// use ingress_model::testing::Fixture;
+    ///
+    /// let options = ingress_model::Options { disable_catch_all: true, ..Default::default() };
+    /// let text = "{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: a, namespace: shop}, \
+    ///             spec: {ingressClassName: nginx, defaultBackend: {service: {name: web, port: {number: 80}}}}}";
+    /// let fixture = Fixture::from_yaml(text)?;
+    /// fixture.merge().assert_locations("", ["/ shop/a shop-web-80"]);
+    /// fixture.with_options(options).merge().assert_locations("", ["/ - upstream-default-backend"]);
+    /// # Ok::<_, ingress_model::testing::FixtureError>(())
+    /// ```
     fn check_catch_all(&self, ingress: &Ingress) -> Result<(), Refusal> {
         let spec = ingress.spec.as_ref();
         if self.disable_catch_all && spec.is_some_and(|spec| spec.default_backend.is_some()) {

@@ -55,7 +55,7 @@ pub(crate) struct PathRule {
 }
 
 /// Where a path stands in its Ingress.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PathField {
     pub(crate) rule: usize,
     pub(crate) path: usize,
@@ -110,6 +110,14 @@ impl TlsSection {
 
 /// Orders Ingresses by creation time, oldest first; among equal times the larger `namespace/name` comes first. One
 /// without creation time (no API server has seen it) counts as the oldest.
+///
+/// ```
+/// use ingress_model::testing::Fixture;
+///
+/// // Without dates, what is read later counts as created later.
+/// let older = Fixture::default().and_ingress("shop/z", &[], &["a.test/ old:80"]);
+/// older.and_ingress("shop/a", &[], &["a.test/ new:80"]).merge().assert_locations("a.test", ["/ shop/a shop-new-80"]);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Age {
     pub(crate) created: Timestamp,
@@ -129,6 +137,23 @@ impl Age {
 impl ConflictPolicy {
     /// Orders definitions, the one that holds what both define first: the newest or the oldest as the policy says, and
     /// among equal creation times the one with the larger `namespace/name` under either policy.
+    ///
+    /// ```
+    /// use ingress_model::{ConflictPolicy, Options, testing::Fixture};
+    ///
+    /// let two = ["a", "b"].map(|name| format!(
+    ///     "{{apiVersion: networking.k8s.io/v1, kind: Ingress,
+    ///       metadata: {{name: {name}, namespace: shop, creationTimestamp: \"2026-01-01T00:00:00Z\"}},
+    ///       spec: {{ingressClassName: nginx, rules: [{{host: a.test, http: {{paths: [
+    ///         {{path: /, pathType: Prefix, backend: {{service: {{name: {name}, port: {{number: 80}}}}}}}}]}}}}]}}}}"
+    /// ));
+    /// let fixture = Fixture::from_yaml(&two.join("\n---\n"))?;
+    /// for conflict_policy in [ConflictPolicy::LastDefinitionWins, ConflictPolicy::OldestWins] {
+    ///     let options = Options { conflict_policy, ..Options::default() };
+    ///     fixture.clone().with_options(options).merge().assert_locations("a.test", ["/ shop/b shop-b-80"]);
+    /// }
+    /// # Ok::<_, ingress_model::testing::FixtureError>(())
+    /// ```
     pub(crate) fn precedence(self, a: &Definition, b: &Definition) -> Ordering {
         let created = match self {
             Self::LastDefinitionWins => b.age.created.cmp(&a.age.created),

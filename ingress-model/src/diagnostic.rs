@@ -72,10 +72,14 @@ pub enum Reason {
     TlsConflict,
     /// Another Ingress holds a server-level setting of the host.
     ServerSettingConflict,
-    /// Another server holds the alias.
+    /// Another server holds the alias, or the name that was to be redirected.
     AliasConflict,
     /// A canary Ingress without a main one for its host and path.
     OrphanCanary,
+    /// A canary Ingress whose main backend has another canary already.
+    CanaryConflict,
+    /// A canary Ingress that acts for paths that it does not name, since they share its main backend.
+    SharedCanary,
     /// A TCP or UDP service entry that cannot be used.
     InvalidStreamService,
 }
@@ -114,6 +118,8 @@ impl Reason {
             Self::ServerSettingConflict => "ServerSettingConflict",
             Self::AliasConflict => "AliasConflict",
             Self::OrphanCanary => "OrphanCanary",
+            Self::CanaryConflict => "CanaryConflict",
+            Self::SharedCanary => "SharedCanary",
             Self::InvalidStreamService => "InvalidStreamService",
         }
     }

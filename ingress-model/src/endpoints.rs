@@ -71,6 +71,18 @@ impl Peers {
 
 /// Finds the peers of a Service's port: for type ExternalName its name, with `service-upstream` its cluster IP, else
 /// the endpoints of its slices.
+///
+/// ```
+/// use ingress_model::testing::Fixture;
+///
+/// let served = Fixture::default()
+///     .and_ingress("shop/a", &[], &["a.test/ web:80"])
+///     .and_ingress("shop/b", &[("service-upstream", "true")], &["b.test/ web:80"])
+///     .and_service("shop/web", 80, &["10.0.0.2", "10.0.0.1", "10.0.0.2"])
+///     .merge();
+/// served.assert_endpoints("a.test/", ["10.0.0.1:80", "10.0.0.2:80"]);
+/// served.assert_endpoints("b.test/", ["10.96.0.1:80"]);
+/// ```
 pub(crate) fn find(
     service: &Service,
     slices: &[(crate::object::ObjectName, Arc<EndpointSlice>)],
@@ -105,6 +117,21 @@ pub(crate) fn find(
 
 /// The Service's port that is meant: the one of this number, else of this name, else the one whose target port reads
 /// like that. The last form is no Kubernetes rule, but manifests rely on it.
+///
+/// ```
+/// use ingress_model::testing::Fixture;
+///
+/// let text = "
+/// {apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop}, spec: {ports: [{name: a, port: 81, targetPort: 80}, {name: b, port: 80, targetPort: 8080}]}}
+/// ---
+/// {apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, addressType: IPv4,
+///  metadata: {name: any, namespace: shop, labels: {kubernetes.io/service-name: web}},
+///  ports: [{name: a, port: 80}, {name: b, port: 8080}], endpoints: [{addresses: [10.0.0.1]}]}";
+/// let served = Fixture::from_yaml(text)?.and_ingress("shop/a", &[], &["a.test/ web:80", "a.test/t web:8080"]).merge();
+/// served.assert_endpoints("a.test/", ["10.0.0.1:8080"]);
+/// served.assert_endpoints("a.test/t", ["10.0.0.1:8080"]);
+/// # Ok::<_, ingress_model::testing::FixtureError>(())
+/// ```
 pub(crate) fn find_port<'a>(
     service: &'a Service,
     port: &PortRef,
@@ -162,6 +189,20 @@ fn own_address(service: &Service, port: &ServicePort) -> Option<Endpoint> {
 /// Adds the peers of one slice at the ports that are the Service's port: those of its protocol and name, or all of its
 /// protocol if the Service's port has no name. A numeric target port stands in where the slice has no ports at all, or
 /// none of that name.
+///
+/// ```
+/// use ingress_model::testing::Fixture;
+///
+/// let text = "
+/// {apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop}, spec: {ports: [{name: a, port: 80, targetPort: 8080}]}}
+/// ---
+/// {apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, addressType: IPv4,
+///  metadata: {name: any, namespace: shop, labels: {kubernetes.io/service-name: web}},
+///  ports: [{name: a, port: 9090}, {name: a, port: 53, protocol: UDP}, {name: b, port: 1}], endpoints: [{addresses: [10.0.0.1]}]}";
+/// let served = Fixture::from_yaml(text)?.and_ingress("shop/a", &[], &["a.test/ web:80"]).merge();
+/// served.assert_endpoints("a.test/", ["10.0.0.1:9090"]);
+/// # Ok::<_, ingress_model::testing::FixtureError>(())
+/// ```
 fn add(
     endpoints: &mut Vec<Endpoint>,
     slice: &EndpointSlice,
@@ -195,6 +236,21 @@ fn add(
 
 /// Adds every address of every endpoint that is ready (or does not say). Whether it serves or terminates does not
 /// count. Addresses have to be IP addresses.
+///
+/// ```
+/// use ingress_model::testing::Fixture;
+///
+/// let text = "
+/// {apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop}, spec: {ports: [{port: 80}]}}
+/// ---
+/// {apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, addressType: IPv4,
+///  metadata: {name: any, namespace: shop, labels: {kubernetes.io/service-name: web}},
+///  ports: [{port: 80}], endpoints: [{addresses: [10.0.0.1], conditions: {ready: false, serving: true}},
+///    {addresses: [10.0.0.2], conditions: {ready: true, terminating: true}}, {addresses: [10.0.0.3]}]}";
+/// let served = Fixture::from_yaml(text)?.and_ingress("shop/a", &[], &["a.test/ web:80"]).merge();
+/// served.assert_endpoints("a.test/", ["10.0.0.2:80", "10.0.0.3:80"]);
+/// # Ok::<_, ingress_model::testing::FixtureError>(())
+/// ```
 fn add_peers(endpoints: &mut Vec<Endpoint>, slice: &EndpointSlice, zone: Option<&str>, port: u16) {
     endpoints.reserve(slice.endpoints.len());
     for peer in &slice.endpoints {
@@ -218,6 +274,20 @@ fn address(text: &str) -> Option<String> {
 /// A Service of type ExternalName has one peer, its name, unless `--disable-svc-external-name` is set. The name may be
 /// an IP address or a DNS name, but not one of this machine. The port is the numeric target port of the Service's port;
 /// if the Service lists no such port it is the number that the Ingress gives. A port name that is unknown has no number.
+///
+/// ```
+/// use ingress_model::testing::Fixture;
+///
+/// let text = "{apiVersion: v1, kind: Service, metadata: {name: far, namespace: shop}, \
+///             spec: {type: ExternalName, externalName: far.test, ports: [{port: 80, targetPort: 8080}]}}";
+/// let fixture = Fixture::from_yaml(text)?.and_ingress("shop/a", &[], &["a.test/ far:80", "a.test/x far:81"]);
+/// let served = fixture.merge();
+/// served.assert_endpoints("a.test/", ["far.test:8080"]);
+/// served.assert_endpoints("a.test/x", ["far.test:81"]);
+/// let options = ingress_model::Options { disable_external_name: true, ..Default::default() };
+/// fixture.with_options(options).merge().assert_endpoints("a.test/", [] as [&str; 0]);
+/// # Ok::<_, ingress_model::testing::FixtureError>(())
+/// ```
 fn external(service: &Service, query: Query<'_>) -> Peers {
     if query.disable_external_name {
         let message = "its type ExternalName is not allowed (flag --disable-svc-external-name)";

@@ -56,7 +56,7 @@ pub use self::{
     tls::{CertificateSource, TlsReason, TlsReport, certificate_for},
 };
 
-use self::explanation::{canary, endpoints};
+use self::explanation::endpoints;
 
 /// Explains what a merge made of a snapshot.
 #[derive(Clone, Debug)]
@@ -280,10 +280,8 @@ impl<'a> Explainer<'a> {
     fn upstream(&self, location: &Location) -> UpstreamSummary {
         let backend = self.backend(&location.upstream);
         let ingress = location.ingress.as_ref();
-        let canaries = backend
-            .into_iter()
-            .flat_map(|backend| &backend.alternatives);
-        let canaries = canaries.filter_map(|name| self.backend(name));
+        // No other one is considered; who has such a one is told.
+        let canary = backend.and_then(|backend| self.backend(backend.alternatives.first()?));
         UpstreamSummary {
             name: location.upstream.clone(),
             service: location.service.clone(),
@@ -295,7 +293,7 @@ impl<'a> Explainer<'a> {
             hash_by: backend.and_then(|backend| Some(backend.hash_by.as_ref()?.key.clone())),
             affinity_cookie: backend
                 .and_then(|backend| Some(backend.affinity.as_ref()?.name.clone())),
-            canaries: canaries.map(canary).collect(),
+            canaries: canary.map(explanation::canary).into_iter().collect(),
         }
     }
 

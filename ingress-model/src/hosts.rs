@@ -238,6 +238,13 @@ fn extend<V>(map: &mut BTreeMap<Host, V>, entries: Vec<(Host, V)>) {
 }
 
 /// The hosts that a definition has a say about. A canary has none: it only takes a share of what others define.
+///
+/// ```
+/// use ingress_model::testing::Fixture;
+///
+/// let served = Fixture::default().and_ingress("shop/next", &[("canary", "true")], &["a.test/ next:80"]).merge();
+/// served.assert_hosts([]);
+/// ```
 fn claims(definition: &Arc<Definition>) -> impl Iterator<Item = Claim> {
     let rules = (0..definition.hosts.len()).map(Some);
     let catch_all = definition.catch_all.then_some(None);
@@ -256,6 +263,20 @@ fn host_of(claim: &Claim) -> Host {
 
 /// The claim that holds comes first. Where the oldest definition wins, an Ingress without rules holds what nobody
 /// defines before any rule without host does, as in ingress-nginx.
+///
+/// ```
+/// use ingress_model::{ConflictPolicy, Options, testing::Fixture};
+///
+/// let rest = "{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: rest, namespace: shop}, \
+///             spec: {ingressClassName: nginx, defaultBackend: {service: {name: rest, port: {number: 80}}}}}";
+/// let fixture = Fixture::default().and_ingress("shop/a", &[], &["/ web:80"]).and_yaml(rest)?;
+/// fixture.merge().assert_locations("", ["/ shop/rest shop-rest-80"]);
+/// let fixture = fixture.and_ingress("shop/b", &[], &["/ web:80"]);
+/// fixture.merge().assert_locations("", ["/ shop/b shop-web-80"]);
+/// let options = Options { conflict_policy: ConflictPolicy::OldestWins, ..Options::default() };
+/// fixture.with_options(options).merge().assert_locations("", ["/ shop/rest shop-rest-80"]);
+/// # Ok::<_, ingress_model::testing::FixtureError>(())
+/// ```
 fn sort(claims: &mut [Claim], policy: ConflictPolicy) {
     let has_rule = |claim: &Claim| policy == ConflictPolicy::OldestWins && claim.rule.is_some();
     claims.sort_by(|a, b| {

@@ -215,6 +215,18 @@ fn settings(
 
 /// An Ingress whose current version is refused goes on being served as it was before, if that version is still
 /// acceptable.
+///
+/// ```
+/// use ingress_model::{merge, testing::Fixture};
+///
+/// let ingress = |redirect| Fixture::default().and_ingress("shop/a", &[("permanent-redirect", redirect)], &["a.test/ web:80"]);
+/// let before = ingress("https://b.test/").merge();
+/// let mut snapshot = ingress("no target;").snapshot();
+/// snapshot.last_good = before.outcome().last_good.clone();
+/// let after = merge(&snapshot, &Default::default(), jiff::Timestamp::UNIX_EPOCH);
+/// assert_eq!(after.model, before.outcome().model);
+/// assert!(after.diagnostics.iter().any(|said| said.message.starts_with("its last acceptable version")));
+/// ```
 fn fall_back(
     name: &ObjectName,
     snapshot: &Snapshot,

@@ -19,6 +19,31 @@
 //! Ingresses are taken in the order of their creation. Where two define the same thing, [`ConflictPolicy`] decides:
 //! by default the last definition wins.
 //!
+//! # The rules
+//!
+//! Each rule is stated once, with an example that runs, where it is applied:
+//!
+//! | question | rule |
+//! |---|---|
+//! | which Ingresses are served? | `class.rs`: `Filter::new`, `check_namespace`, `check_class`, `check_catch_all`; `inspect.rs`: `inspect`; [`annotation::parse`] |
+//! | and when the current version cannot be? | `ingresses.rs`: `fall_back` |
+//! | which comes first? | `definition.rs`: `Age`, `precedence` |
+//! | what counts as host, path, path type, backend? | [`Host::parse`], `path.rs`: `read`, `read_type`; `specification.rs`: `hosts`, `path`, `backend` |
+//! | who has a say about a host? | `hosts.rs`: `claims`, `sort` |
+//! | who holds a path, and how does NGINX match it? | `path.rs`: `locations` |
+//! | where does go what nobody defines? | `server.rs`: `root_owner`; `specification.rs`: `root_settings`; `backends.rs`: `default_backend` |
+//! | who holds a setting of a whole host? | `server.rs`: `settle`, `any`, `client_auth`, `upstream_tls` |
+//! | which further names does a host have? | `alias.rs`: `settle`; `www.rs`: `settle` |
+//! | which certificate? | `tls.rs`: `choose`; `certificate.rs`: `covers`; `assemble.rs`: `default_certificate` |
+//! | whose TLS is passed through? | `passthrough.rs`: `choose`, `ways` |
+//! | what is an upstream called, and who shares it? | `upstream.rs`: `regroup` |
+//! | where are its peers? | `endpoints.rs`: `find`, `find_port`, `add`, `add_peers`, `external`; `topology.rs`: `zone`; `services.rs`: `service_of` |
+//! | and when there are none? | `backends.rs`: `peers`, `stand_in` |
+//! | where may the affinity's cookie be set? | `backends.rs`: `affinity`, `shared_affinity` |
+//! | which requests does a canary get? | `canary.rs`: `merge` |
+//! | which TCP and UDP ports are open? | `stream.rs`: `read` |
+//! | what needs a reload? | [`plan()`] |
+//!
 //! The types of objects are those of `k8s-openapi`, built without a choice of Kubernetes' version: the program that is
 //! built makes it, with `k8s-openapi = { version = "0.29", default-features = false, features = ["v1_33"] }` or another
 //! version in its `Cargo.toml`.

@@ -186,7 +186,7 @@ pub struct Backend {
     pub canary: bool,
     /// Which requests this backend gets, if it is a canary's.
     pub traffic_shaping: Option<TrafficShaping>,
-    /// Canary backends that take a part of this one's requests.
+    /// Canary backends that take a part of this one's requests. Only the first one is considered.
     pub alternatives: Vec<UpstreamName>,
 }
 

@@ -18,6 +18,13 @@ const DOLLAR: usize = 16;
 ///
 /// It has to start with `/`, must not hold control characters, and has to fit into one token of NGINX's configuration
 /// when quotes, backslashes and dollar signs are escaped. Otherwise the answer is what it does wrong.
+///
+/// ```
+/// use ingress_model::testing::Fixture;
+///
+/// let served = Fixture::default().and_ingress("shop/a", &[], &["a.test/\u{1} web:80"]).merge();
+/// served.assert_locations("a.test", ["/ shop/a upstream-default-backend"]);
+/// ```
 pub(crate) fn read(path: Option<&str>) -> Result<String, &'static str> {
     let path = path.filter(|path| !path.is_empty()).unwrap_or("/");
     if !path.starts_with('/') {
@@ -40,6 +47,16 @@ pub(crate) fn read(path: Option<&str>) -> Result<String, &'static str> {
 
 /// Reads the type of a path: ImplementationSpecific, or none, counts as Prefix. `None` is for types that do not exist,
 /// which an API server refuses (Kubernetes docs, "Path types").
+///
+/// ```
+/// use ingress_model::testing::Fixture;
+///
+/// let text = "{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: a, namespace: shop},
+///  spec: {ingressClassName: nginx, rules: [{host: a.test, http: {paths: [
+///    {path: /x, pathType: ImplementationSpecific, backend: {service: {name: web, port: {number: 80}}}}]}}]}}";
+/// Fixture::from_yaml(text)?.merge().assert_request("a.test/x/y", "/x/ shop/a shop-web-80");
+/// # Ok::<_, ingress_model::testing::FixtureError>(())
+/// ```
 pub(crate) fn read_type(path_type: &str) -> Option<PathType> {
     match path_type {
         "Exact" => Some(PathType::Exact),
@@ -96,6 +113,28 @@ impl Entry<'_> {
 ///
 /// So no two locations have the same modifier and path, which NGINX would refuse as duplicates. Whoever loses an entry
 /// learns of it, unless the entry is the controller's own.
+///
+/// ```
+/// use ingress_model::testing::Fixture;
+///
+/// let plain = Fixture::default()
+///     .and_ingress("shop/a", &[], &["= a.test/x exact:80", "a.test/x web:80"])
+///     .and_ingress("shop/b", &[], &["a.test/x/ web:80"]);
+/// plain.merge().assert_locations(
+///     "a.test",
+///     ["/x/ shop/b shop-web-80", "= /x shop/a shop-exact-80", "/ shop/b upstream-default-backend"],
+/// );
+/// let regex = plain.and_ingress("shop/c", &[("use-regex", "true")], &["a.test/y(.*) web:80"]);
+/// regex.merge().assert_locations(
+///     "a.test",
+///     [
+///         "~* /y(.*) shop/c shop-web-80",
+///         "~* /x/ shop/b shop-web-80",
+///         "~* /x shop/a shop-web-80",
+///         "~* / shop/c upstream-default-backend",
+///     ],
+/// );
+/// ```
 pub(crate) fn locations(entries: Vec<Entry<'_>>, ledger: &mut Ledger<'_>) -> Vec<Location> {
     let entries = entries.into_iter().enumerate();
     let held = entries.map(|(rank, entry)| Held {

@@ -94,6 +94,17 @@ pub(crate) fn build(
         settings.ssl_prefer_server_ciphers.as_ref()
     });
     let passthrough = passthrough::choose(&definitions, &locations, &mut ledger);
+    if passthrough.is_some() {
+        any(&definitions, "ssl-passthrough", &mut ledger, |settings| {
+            settings.ssl_passthrough
+        });
+    }
+    let redirects = any(
+        &definitions,
+        "from-to-www-redirect",
+        &mut ledger,
+        |settings| settings.from_to_www_redirect,
+    );
     let server = Server {
         host: host.clone(),
         aliases: Vec::new(),
@@ -112,9 +123,7 @@ pub(crate) fn build(
     Built {
         server: Arc::new(server),
         aliases: aliases.map(|(definition, aliases)| (Arc::clone(definition), aliases.clone())),
-        redirects: definitions
-            .iter()
-            .any(|definition| definition.settings.server.from_to_www_redirect),
+        redirects,
         certificate,
         passthrough,
         decisions: Arc::new(ledger.decisions),
@@ -140,6 +149,18 @@ fn secrets_of(definitions: &[&Arc<Definition>]) -> Vec<ObjectName> {
 
 /// The paths of all claims, and the location `/` if nobody defines it. Within one Ingress, the path that is written
 /// last holds where the last definition does.
+///
+/// ```
+/// use ingress_model::testing::Fixture;
+///
+/// let served = Fixture::default()
+///     .and_ingress("shop/a", &[], &["a.test/x first:80", "a.test/x second:80"])
+///     .and_ingress("shop/b", &[], &["a.test/y web:80"])
+///     .merge();
+/// served.assert_request("a.test/x", "= /x shop/a shop-second-80");
+/// served.assert_request("a.test/y", "= /y shop/b shop-web-80");
+/// served.assert_request("a.test/z", "/ shop/b upstream-default-backend");
+/// ```
 fn locations(
     claims: &[Claim],
     context: &Context,
@@ -207,6 +228,17 @@ fn locations(
 ///
 /// Under [`ConflictPolicy::OldestWins`] it is the host's oldest Ingress, whether that has a default backend or not.
 /// Under [`ConflictPolicy::LastDefinitionWins`] it is the last one that has one, else the last one.
+///
+/// ```
+/// use ingress_model::testing::Fixture;
+///
+/// let text = "{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: a, namespace: shop}, \
+///             spec: {ingressClassName: nginx, defaultBackend: {service: {name: rest, port: {number: 80}}}, \
+///                    rules: [{host: a.test}]}}";
+/// let served = Fixture::from_yaml(text)?.and_ingress("shop/b", &[], &["a.test/x web:80"]).merge();
+/// served.assert_request("a.test/", "/ shop/a shop-rest-80");
+/// # Ok::<_, ingress_model::testing::FixtureError>(())
+/// ```
 fn root_owner(claims: &[Claim], policy: ConflictPolicy) -> Option<&Definition> {
     let mut definitions = claims.iter().map(|claim| claim.definition.as_ref());
     let first = definitions.clone().next()?;
@@ -257,6 +289,18 @@ fn default_entry<'a>(
 
 /// A setting of the whole server is held by the first definition that has it; the others are told unless they want the
 /// same.
+///
+/// ```
+/// use ingress_model::testing::Fixture;
+///
+/// let served = Fixture::default()
+///     .and_ingress("shop/a", &[("ssl-ciphers", "AES128-SHA")], &["a.test/ web:80"])
+///     .and_ingress("shop/b", &[("ssl-ciphers", "AES256-SHA")], &["a.test/b web:80"])
+///     .merge();
+/// assert_eq!(served.server("a.test").unwrap().ssl_ciphers.as_ref().unwrap().as_str(), "AES256-SHA");
+/// let said = &served.outcome().diagnostics;
+/// assert!(said.iter().any(|said| said.to_string().starts_with("Ingress shop/a: ssl-ciphers: setting ssl-ciphers of host")));
+/// ```
 fn settle<'a, T: PartialEq + 'a>(
     definitions: &[&'a Arc<Definition>],
     name: &'static str,
@@ -280,8 +324,44 @@ fn settle<'a, T: PartialEq + 'a>(
     Some((winner, value))
 }
 
+/// A switch of the whole server is on if any definition has it on; the first of them counts as the one that set it.
+///
+/// ```
+/// use ingress_model::testing::Fixture;
+///
+/// let served = Fixture::default()
+///     .and_ingress("shop/a", &[("from-to-www-redirect", "true")], &["a.test/ web:80"])
+///     .and_ingress("shop/b", &[("from-to-www-redirect", "false")], &["a.test/b web:80"])
+///     .merge();
+/// assert_eq!(served.server("a.test").unwrap().redirected.as_ref().unwrap().as_str(), "www.a.test");
+/// ```
+fn any(
+    definitions: &[&Arc<Definition>],
+    name: &'static str,
+    ledger: &mut Ledger<'_>,
+    get: impl Fn(&ServerSettings) -> bool,
+) -> bool {
+    let mut wanting = definitions
+        .iter()
+        .filter(|definition| get(&definition.settings.server));
+    let Some(first) = wanting.next() else {
+        return false;
+    };
+    let reason = Reason::ServerSettingConflict;
+    ledger.decide(Subject::Setting(name), first, Vec::new(), reason);
+    true
+}
+
 /// Client certificates are asked for as the first definition that asks for them says. If its Secret cannot be used, the
 /// whole server refuses: whoever guards a host must not find it open.
+///
+/// ```
+/// use ingress_model::testing::Fixture;
+///
+/// let served = Fixture::default().and_ingress("shop/a", &[("auth-tls-secret", "shop/ca")], &["a.test/ web:80"]).merge();
+/// let auth = &served.server("a.test").unwrap().client_auth.as_ref().unwrap().value;
+/// assert_eq!(auth.denied.as_deref(), Some("Secret shop/ca does not exist"));
+/// ```
 fn client_auth(
     definitions: &[&Arc<Definition>],
     secrets: &mut Secrets,
@@ -324,6 +404,19 @@ fn client_auth(
 }
 
 /// What the first definition says that says anything about TLS to its endpoints.
+///
+/// ```
+/// use ingress_model::testing::Fixture;
+///
+/// let secret = "{apiVersion: v1, kind: Secret, metadata: {name: ca, namespace: shop}, stringData: {}}";
+/// let served = Fixture::from_yaml(secret)?
+///     .and_ingress("shop/a", &[("proxy-ssl-secret", "shop/ca")], &["a.test/ web:80"])
+///     .merge();
+/// // What protects and cannot be used closes its own paths, and says nothing about others.
+/// let server = served.server("a.test").unwrap();
+/// assert!(server.upstream_tls.is_none() && server.locations[0].settings.denied.is_some());
+/// # Ok::<_, ingress_model::testing::FixtureError>(())
+/// ```
 fn upstream_tls(definitions: &[&Arc<Definition>], context: &Context) -> Option<Owned<UpstreamTls>> {
     if context.config.policy.proxy_ssl_location_only {
         return None;

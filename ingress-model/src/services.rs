@@ -99,6 +99,21 @@ pub(crate) fn concerned(changes: &Changes<'_>) -> impl Iterator<Item = ObjectNam
     services.chain(slices)
 }
 
+/// The Service that a slice belongs to: the one of its namespace that the label names, whatever the slice is called.
+///
+/// ```
+/// use ingress_model::testing::Fixture;
+///
+/// let slice = "{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, addressType: IPv4, \
+///              metadata: {name: by-hand, namespace: shop, labels: {kubernetes.io/service-name: web}}, \
+///              ports: [{name: http, port: 8080}], endpoints: [{addresses: [10.0.0.7]}]}";
+/// let served = Fixture::from_yaml(slice)?
+///     .and_service("shop/web", 80, &["10.0.0.1"])
+///     .and_ingress("shop/a", &[], &["a.test/ web:80"])
+///     .merge();
+/// served.assert_endpoints("a.test/", ["10.0.0.1:80", "10.0.0.7:8080"]);
+/// # Ok::<_, ingress_model::testing::FixtureError>(())
+/// ```
 fn service_of<'a>(name: &'a ObjectName, slice: &'a EndpointSlice) -> Option<NameKey<'a>> {
     let labels = slice.metadata.labels.as_ref()?;
     labels.get(SERVICE).map(|service| name.sibling_key(service))

@@ -88,6 +88,18 @@ pub(crate) const NOT_FOR_STRANGERS: [&str; 10] = [
 
 /// An Ingress for every host that nobody defines keeps its annotations except redirects and rewrites, which would send
 /// the requests of strangers elsewhere.
+///
+/// ```
+/// use ingress_model::testing::Fixture;
+///
+/// let text = "{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: a, namespace: shop, annotations: {
+///   nginx.ingress.kubernetes.io/rewrite-target: /x, nginx.ingress.kubernetes.io/proxy-body-size: 9m}},
+///  spec: {ingressClassName: nginx, defaultBackend: {service: {name: web, port: {number: 80}}}}}";
+/// let served = Fixture::from_yaml(text)?.merge();
+/// let settings = &served.server("").unwrap().locations[0].settings;
+/// assert!(settings.rewrite_target.is_none() && settings.body_size.is_some());
+/// # Ok::<_, ingress_model::testing::FixtureError>(())
+/// ```
 fn root_settings(settings: &Arc<LocationSettings>, catch_all: bool) -> Arc<LocationSettings> {
     if !catch_all {
         return Arc::clone(settings);
@@ -123,6 +135,16 @@ impl<'a> Reader<'a> {
     }
 
     /// A rule whose host is no host name is left out. Rules for one host are one.
+    ///
+    /// ```
+    /// use ingress_model::testing::Fixture;
+    ///
+    /// let served = Fixture::default()
+    ///     .and_ingress("shop/a", &[], &["A.test/x web:80", "a.test/y web:80", "a b/ web:80"])
+    ///     .merge();
+    /// served.assert_hosts(["a.test"]);
+    /// served.assert_request("a.test/y", "= /y shop/a shop-web-80");
+    /// ```
     fn hosts(&mut self, rules: &'a [IngressRule]) -> Vec<HostRule> {
         let mut hosts: Vec<HostRule> = Vec::with_capacity(rules.len());
         for (i, rule) in rules.iter().enumerate() {
@@ -155,6 +177,16 @@ impl<'a> Reader<'a> {
     }
 
     /// A path that NGINX cannot serve, of a type that does not exist, or without a usable Service is left out.
+    ///
+    /// ```
+    /// use ingress_model::testing::Fixture;
+    ///
+    /// let served = Fixture::default().and_ingress("shop/a", &[], &["a.test/x web:80", "a.test/y we;b:80"]).merge();
+    /// served.assert_locations(
+    ///     "a.test",
+    ///     ["/x/ shop/a shop-web-80", "= /x shop/a shop-web-80", "/ shop/a upstream-default-backend"],
+    /// );
+    /// ```
     fn path(&mut self, written: &'a HTTPIngressPath, field: PathField) -> Option<PathRule> {
         let path = match path::read(written.path.as_deref()) {
             Ok(path) => path,
@@ -189,6 +221,14 @@ impl<'a> Reader<'a> {
 
     /// A backend is a Service and a port of it, by number if that is positive, else by name. Resources of other kinds
     /// are not supported.
+    ///
+    /// ```
+    /// use ingress_model::testing::Fixture;
+    ///
+    /// let served = Fixture::default().and_ingress("shop/a", &[], &["a.test/ web:http", "a.test/n web:80"]).merge();
+    /// served.assert_request("a.test/", "/ shop/a shop-web-http");
+    /// served.assert_request("a.test/n", "= /n shop/a shop-web-80");
+    /// ```
     fn backend(
         &mut self,
         backend: &'a IngressBackend,

@@ -33,6 +33,7 @@
 mod difference;
 mod fixture;
 mod served;
+mod shorthand;
 
 pub use self::{
     fixture::{Fixture, FixtureError},

@@ -34,6 +34,20 @@ pub(crate) enum HostCertificate {
 ///   help out.
 ///
 /// The catch-all server always has the default certificate.
+///
+/// ```
+/// use ingress_model::testing::Fixture;
+///
+/// let text = "{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: a, namespace: shop}, \
+///             spec: {ingressClassName: nginx, tls: [{hosts: [a.test], secretName: gone}], \
+///                    rules: [{host: a.test}, {host: b.test}]}}";
+/// let served = Fixture::from_yaml(text)?.merge();
+/// // Both are served by TLS, and so redirected to HTTPS.
+/// assert!(served.server("a.test").unwrap().tls && served.server("b.test").unwrap().tls);
+/// served.assert_diagnostics(["Ingress shop/a: spec.tls: Secret shop/gone does not exist; host a.test is served with the \
+///                             default certificate (MissingSecret)"]);
+/// # Ok::<_, ingress_model::testing::FixtureError>(())
+/// ```
 pub(crate) fn choose(
     definitions: &[&Arc<Definition>],
     policy: ConflictPolicy,

@@ -22,6 +22,24 @@ enum Wish {
 /// All of them, unless the controller's zone is known, the Service asks for endpoints of the zone, and every endpoint
 /// of the slice has hints: then those with a hint for the zone. With PreferClose there has to be at least one such;
 /// with `topology-mode` there may be none.
+///
+/// ```
+/// use ingress_model::testing::Fixture;
+///
+/// let text = "
+/// {apiVersion: v1, kind: Node, metadata: {name: here, labels: {topology.kubernetes.io/zone: a}}}
+/// ---
+/// {apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop}, spec: {trafficDistribution: PreferClose, ports: [{port: 80}]}}
+/// ---
+/// {apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, addressType: IPv4, ports: [{port: 80}],
+///  metadata: {name: any, namespace: shop, labels: {kubernetes.io/service-name: web}},
+///  endpoints: [{addresses: [10.0.0.1], hints: {forZones: [{name: a}]}}, {addresses: [10.0.0.2], hints: {forZones: [{name: b}]}}]}";
+/// let fixture = Fixture::from_yaml(text)?.and_ingress("shop/a", &[], &["a.test/ web:80"]);
+/// fixture.merge().assert_endpoints("a.test/", ["10.0.0.1:80", "10.0.0.2:80"]);
+/// let options = ingress_model::Options { node: Some("here".into()), ..Default::default() };
+/// fixture.with_options(options).merge().assert_endpoints("a.test/", ["10.0.0.1:80"]);
+/// # Ok::<_, ingress_model::testing::FixtureError>(())
+/// ```
 pub(crate) fn zone<'a>(
     service: &Service,
     slice: &EndpointSlice,

@@ -10,7 +10,7 @@ use hashbrown::{HashMap, HashSet};
 
 use crate::{
     annotation::BackendSettings,
-    definition::{Definition, HostRule, ServiceUse},
+    definition::{Definition, HostRule, PathRule, ServiceUse},
     live::{TrafficShaping, UpstreamName},
     object::ObjectName,
 };
@@ -54,13 +54,36 @@ impl User {
 
     /// The paths of a host that go there.
     pub(crate) fn paths<'a>(&'a self, rule: &'a HostRule) -> impl Iterator<Item = &'a str> {
+        let root = self.is_default().then_some("/");
+        self.written_paths(rule).chain(root)
+    }
+
+    /// Those of them that the Ingress writes.
+    pub(crate) fn written_paths<'a>(&'a self, rule: &'a HostRule) -> impl Iterator<Item = &'a str> {
+        self.rules(rule).map(|path| path.path.as_str())
+    }
+
+    /// Where the Ingress first says so.
+    pub(crate) fn field(&self) -> Option<String> {
+        let fields = self
+            .definition
+            .hosts
+            .iter()
+            .flat_map(|rule| self.rules(rule));
+        let first = fields.map(|path| path.field).min();
+        first
+            .map(|field| format!("{field}.backend"))
+            .or_else(|| self.is_default().then(|| "spec.defaultBackend".to_owned()))
+    }
+
+    fn rules<'a>(&'a self, rule: &'a HostRule) -> impl Iterator<Item = &'a PathRule> {
         let paths = rule.paths.iter();
-        let paths = paths.filter(|path| path.backend.index == self.index);
+        paths.filter(|path| path.backend.index == self.index)
+    }
+
+    fn is_default(&self) -> bool {
         let default = self.definition.default_backend.as_ref();
-        let root = default.filter(|backend| backend.index == self.index);
-        paths
-            .map(|path| path.path.as_str())
-            .chain(root.map(|_| "/"))
+        default.is_some_and(|backend| backend.index == self.index)
     }
 
     pub(crate) fn is_canary(&self) -> bool {
@@ -229,8 +252,26 @@ impl Upstreams {
     /// annotations act on their own Ingress alone; a canary's backend is its own.
     ///
     /// The group with the oldest use is called `<namespace>-<service>-<port>`, main backends coming before canaries;
-    /// the others have `@` and the Ingress of their oldest use behind that. Whatever one Ingress does, the backends of
-    /// older ones keep their names.
+    /// the others have `@` and the Ingress of their oldest use behind that.
+    ///
+    /// NGINX's files name the upstream of each path, so that a change of balancing takes a reload where it changes a
+    /// name: where an Ingress begins or ceases to agree with another one about a port that both use. An Ingress that is
+    /// alone with a port, or disagrees with all others before and after, changes its balancing without one. (Names that
+    /// do not depend on settings at all would have to be one an Ingress; then a Service of a thousand Ingresses would
+    /// be a thousand backends, of all of which NGINX is told when an endpoint comes or goes.)
+    ///
+    /// ```
+    /// use ingress_model::testing::Fixture;
+    ///
+    /// let served = Fixture::default()
+    ///     .and_ingress("shop/a", &[], &["a.test/ web:80"])
+    ///     .and_ingress("shop/b", &[], &["b.test/ web:80"])
+    ///     .and_ingress("shop/c", &[("load-balance", "ewma")], &["c.test/ web:80"])
+    ///     .merge();
+    /// served.assert_locations("a.test", ["/ shop/a shop-web-80"]);
+    /// served.assert_locations("b.test", ["/ shop/b shop-web-80"]);
+    /// served.assert_locations("c.test", ["/ shop/c shop-web-80@shop/c"]);
+    /// ```
     fn regroup(&mut self, name: &UpstreamName, regrouped: &mut Regrouped) {
         let Some(base) = self.bases.get_mut(name) else {
             return;

@@ -19,6 +19,16 @@ use crate::{
 ///
 /// A name that is served, as a host or as an alias, is not redirected. Of two hosts that want one name (`shop.test` and
 /// `www.www.shop.test`), the shorter one gets it.
+///
+/// ```
+/// use ingress_model::testing::Fixture;
+///
+/// let redirect = [("from-to-www-redirect", "true")];
+/// let served = Fixture::default().and_ingress("shop/a", &redirect, &["a.test/ web:80"]);
+/// let redirected = |fixture: &Fixture| fixture.merge().server("a.test").unwrap().redirected.clone();
+/// assert_eq!(redirected(&served).unwrap().as_str(), "www.a.test");
+/// assert_eq!(redirected(&served.and_ingress("shop/b", &[], &["www.a.test/ web:80"])), None);
+/// ```
 pub(crate) fn settle(
     entries: &HashMap<Host, Box<Entry>>,
     servers: &BTreeMap<Host, Arc<Server>>,
@@ -76,13 +86,8 @@ fn conflict<'a>(
         let message =
             format!("{other} is not redirected to {host}: it is served or redirected already");
         let object = definition.reference();
-        Diagnostic::new(
-            object,
-            Severity::Warning,
-            Reason::ServerSettingConflict,
-            message,
-        )
-        .with_key("from-to-www-redirect")
+        Diagnostic::new(object, Severity::Warning, Reason::AliasConflict, message)
+            .with_key("from-to-www-redirect")
     })
 }
 

@@ -88,7 +88,7 @@ fn what_differs_is_shown() {
 + = /cart shop/a shop-cart-80
 + / shop/a upstream-default-backend
 what the merge says:
-  Ingress shop/a: Service shop/cart: it does not exist (MissingService)
+  Ingress shop/a: spec.rules[0].http.paths[0].backend: Service shop/cart: it does not exist; requests for shop.test/cart are answered 503 (MissingService)
 "
     );
 }

@@ -177,11 +177,11 @@ pub struct UpstreamSummary {
     pub hash_by: Option<String>,
     /// The cookie that keeps a client on its endpoint.
     pub affinity_cookie: Option<String>,
-    /// Canaries.
+    /// The canary that takes a share of the requests: of several, no other one is considered.
     pub canaries: Vec<CanarySummary>,
 }
 
-/// A canary of an upstream.
+/// The canary of an upstream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CanarySummary {
     /// Its upstream.

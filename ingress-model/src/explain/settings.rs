@@ -101,6 +101,14 @@ impl Explainer<'_> {
                 if is_left_out && used.is_some() {
                     notes.push("not for requests to hosts that nobody defines".to_owned());
                 }
+                if info.name == "ssl-passthrough"
+                    && let Some(upstream) = self.passthrough(server, server.host.as_str())
+                {
+                    notes.push(format!(
+                        "TLS goes to {upstream} as it is: no certificate of the controller is shown, and settings act \
+                         on plain HTTP alone"
+                    ));
+                }
                 notes
             });
             let annotated = used.filter(|used| used.holds && !is_left_out).zip(holder);

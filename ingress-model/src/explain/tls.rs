@@ -6,7 +6,7 @@ use crate::{
     diagnostic::Reason,
     host::Host,
     layout::Server,
-    live::{CertificateId, Live},
+    live::{CertificateId, Live, UpstreamName},
     object::{ObjectKind, ObjectName},
     provenance::{Decision, Subject},
 };
@@ -20,6 +20,8 @@ pub struct TlsReport {
     pub certificate: CertificateSource,
     /// Why it is that one.
     pub reason: TlsReason,
+    /// The upstream that TLS goes to as it is (`ssl-passthrough`): clients are then shown its endpoints' certificates.
+    pub passthrough: Option<UpstreamName>,
 }
 
 /// Where a certificate comes from. What is in it is not shown.
@@ -109,7 +111,17 @@ impl Explainer<'_> {
         TlsReport {
             certificate,
             reason: self.tls_reason(server, name, is_default),
+            passthrough: self.passthrough(server, name),
         }
+    }
+
+    /// Where TLS for a name that a server answers for goes as it is.
+    pub(super) fn passthrough(&self, server: &Server, name: &str) -> Option<UpstreamName> {
+        let ways = &self.outcome.model.live.passthrough;
+        let own = Host::parse(name).ok();
+        let way = own.and_then(|own| ways.get(&own));
+        let way = way.or_else(|| ways.get(&server.host).filter(|_| server.host.is_wildcard()));
+        Some(way?.as_ref()?.name.clone())
     }
 
     fn source(&self, id: &CertificateId, is_default: bool) -> CertificateSource {

@@ -41,7 +41,7 @@ pub enum FixtureError {
 #[derive(Clone, Debug)]
 pub struct Fixture {
     files: Vec<(PathBuf, Vec<Arc<Object>>)>,
-    options: Options,
+    pub(super) options: Options,
     now: Timestamp,
 }
 

@@ -19,8 +19,8 @@ mod wild;
 use std::collections::BTreeSet;
 
 use ingress_model::{
-    ConflictPolicy, Layout, Merger, Model, ObjectKind, ObjectName, ObjectRef, Options, Outcome,
-    Snapshot, layout::Modifier, merge, plan, provenance::Subject,
+    ConflictPolicy, Explainer, Layout, Merger, Model, ObjectKind, ObjectName, ObjectRef, Options,
+    Outcome, Snapshot, admit, layout::Modifier, merge, plan, provenance::Subject,
 };
 use jiff::Timestamp;
 
@@ -254,11 +254,31 @@ fn no_two_locations_of_a_server_are_one() {
 
 #[test]
 fn any_object_gives_an_outcome() {
-    for_clusters(wild::objects, |objects, policy, _| {
-        let model = outcome(objects, policy).model;
-        check_locations(&model.layout)?;
-        check_references(&model)
+    for_clusters(wild::objects, |objects, policy, dice| {
+        let options = wild::options(dice, policy);
+        let mut snapshot = snapshot(objects);
+        wild::furnish(dice, &mut snapshot);
+        let outcome = merge(&snapshot, &options, now());
+        check_locations(&outcome.model.layout)?;
+        check_references(&outcome.model)?;
+        explain_all(&snapshot, &options, &outcome);
+        for ingress in snapshot.ingresses.iter().map(|(_, ingress)| ingress) {
+            let _verdict = admit(ingress, &snapshot, &options);
+        }
+        Ok(())
     });
+}
+
+/// Whatever is asked, there is an answer.
+fn explain_all(snapshot: &Snapshot, options: &Options, outcome: &Outcome) {
+    let explainer = Explainer::new(snapshot, options, outcome);
+    let overview = explainer.overview();
+    for host in overview.hosts.iter().take(5) {
+        let _about = explainer.host(host.host.as_str());
+        for path in host.paths.iter().take(3) {
+            let _about = explainer.request(host.host.as_str(), &path.path);
+        }
+    }
 }
 
 #[test]

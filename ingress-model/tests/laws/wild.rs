@@ -2,13 +2,18 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use ingress_model::{ConflictPolicy, ObjectName, Options, Snapshot, selector::LabelSelector};
 use k8s_openapi::{
+    ByteString,
     api::{
-        core::v1::{ConfigMap, Service, ServicePort, ServiceSpec},
-        discovery::v1::{Endpoint, EndpointPort, EndpointSlice},
+        core::v1::{ConfigMap, Namespace, Node, Secret, Service, ServicePort, ServiceSpec},
+        discovery::v1::{
+            Endpoint, EndpointConditions, EndpointHints, EndpointPort, EndpointSlice, ForZone,
+        },
         networking::v1::{
-            HTTPIngressPath, HTTPIngressRuleValue, Ingress, IngressBackend, IngressRule,
-            IngressServiceBackend, IngressSpec, IngressTLS, ServiceBackendPort,
+            HTTPIngressPath, HTTPIngressRuleValue, Ingress, IngressBackend, IngressClass,
+            IngressClassSpec, IngressRule, IngressServiceBackend, IngressSpec, IngressTLS,
+            ServiceBackendPort,
         },
     },
     apimachinery::pkg::util::intstr::IntOrString,
@@ -72,6 +77,82 @@ const TEXTS: &[&str] = &[
 
 const NUMBERS: &[i32] = &[0, 1, -1, 80, 8080, 65_535, 65_536, i32::MAX, i32::MIN];
 
+/// Flags that have the rules look at everything.
+pub(crate) fn options(dice: &mut Dice, policy: ConflictPolicy) -> Options {
+    let selector = dice.percent(20).then(|| LabelSelector::parse("x").unwrap());
+    Options {
+        namespace_selector: selector,
+        node: maybe(dice, text),
+        default_backend_service: maybe(dice, |dice| ObjectName::new(&text(dice), "web")),
+        default_ssl_certificate: maybe(dice, |dice| ObjectName::new(&text(dice), &text(dice))),
+        udp_services: ObjectName::parse("shop/tcp"),
+        annotation_validation: dice.percent(70),
+        deep_inspect: dice.percent(70),
+        ssl_passthrough: true,
+        ..crate::options(policy)
+    }
+}
+
+/// Adds objects of the other kinds.
+pub(crate) fn furnish(dice: &mut Dice, snapshot: &mut Snapshot) {
+    for _ in 0..dice.below(3) {
+        let name = ObjectName::new(&text(dice), &text(dice));
+        let mut secret = Secret {
+            data: maybe(dice, |dice| {
+                let keys = ["tls.crt", "tls.key", "ca.crt", "ca.crl", "auth"];
+                let entries = keys.map(|key| (key.to_owned(), ByteString(pem(dice))));
+                entries.into_iter().collect()
+            }),
+            ..Secret::default()
+        };
+        secret.metadata.uid = maybe(dice, text);
+        snapshot.secrets.insert(name, secret);
+    }
+    let labels = |dice: &mut Dice| {
+        let zone = "topology.kubernetes.io/zone".to_owned();
+        maybe(dice, |dice| {
+            [(zone, text(dice)), (text(dice), text(dice))].into()
+        })
+    };
+    let mut node = Node::default();
+    node.metadata.labels = labels(dice);
+    snapshot
+        .nodes
+        .insert(ObjectName::cluster(&text(dice)), node);
+    let mut namespace = Namespace::default();
+    namespace.metadata.labels = labels(dice);
+    snapshot
+        .namespaces
+        .insert(ObjectName::cluster(&text(dice)), namespace);
+    let class = IngressClass {
+        spec: maybe(dice, |dice| IngressClassSpec {
+            controller: maybe(dice, text),
+            parameters: None,
+        }),
+        ..IngressClass::default()
+    };
+    snapshot
+        .ingress_classes
+        .insert(ObjectName::cluster(&text(dice)), class);
+}
+
+/// What is hardly PEM.
+fn pem(dice: &mut Dice) -> Vec<u8> {
+    let label = *dice.pick(&[
+        "CERTIFICATE",
+        "PRIVATE KEY",
+        "X509 CRL",
+        "",
+        "EC PRIVATE KEY",
+    ]);
+    let body = *dice.pick(&["", "AAAA", "MIIB", "ä", "MAMCAQE="]);
+    match dice.below(4) {
+        0 => vec![0xff, 0xfe, 0],
+        1 => text(dice).into_bytes(),
+        _ => format!("-----BEGIN {label}-----\n{body}\n-----END {label}-----\n").into_bytes(),
+    }
+}
+
 /// A few objects that belong together.
 pub(crate) fn objects(dice: &mut Dice) -> Vec<Object> {
     let mut objects = dice.several(3, ingress);
@@ -130,7 +211,7 @@ fn ingress(dice: &mut Dice) -> Object {
     };
     let spec = maybe(dice, |dice| IngressSpec {
         default_backend: maybe(dice, backend),
-        ingress_class_name: None,
+        ingress_class_name: dice.percent(10).then(|| text(dice)),
         rules: maybe(dice, |dice| dice.several(3, rule)),
         tls: maybe(dice, |dice| dice.several(2, tls)),
     });
@@ -162,7 +243,7 @@ fn rule(dice: &mut Dice) -> IngressRule {
     IngressRule {
         host: maybe(dice, text),
         http: maybe(dice, |dice| HTTPIngressRuleValue {
-            paths: if dice.below(4000) == 0 {
+            paths: if dice.below(2000) == 0 {
                 many(dice)
             } else {
                 dice.several(3, path)
@@ -211,6 +292,16 @@ fn slice(dice: &mut Dice) -> Object {
         address_type: text(dice),
         endpoints: dice.several(3, |dice| Endpoint {
             addresses: dice.several(2, text),
+            conditions: maybe(dice, |dice| EndpointConditions {
+                ready: maybe(dice, |dice| dice.percent(80)),
+                ..EndpointConditions::default()
+            }),
+            hints: maybe(dice, |dice| EndpointHints {
+                for_zones: maybe(dice, |dice| {
+                    dice.several(2, |dice| ForZone { name: text(dice) })
+                }),
+                ..EndpointHints::default()
+            }),
             ..Endpoint::default()
         }),
         ports: maybe(dice, |dice| dice.several(3, port)),
