@@ -27,6 +27,7 @@
 //! Snippets are the one exception: they are meant to be configuration, and stand there as they were written.
 
 mod capabilities;
+pub mod endpoint_files;
 mod environment;
 mod escape;
 mod pattern;
@@ -45,3 +46,4 @@ pub use rendered::{FileContent, RelativePath, Rendered};
 pub use renderer::{RenderError, Renderer};
 pub use source_map::{Note, Source, SourceMap};
 pub use value::Unprintable;
+pub use view::h2c::HTTP_SOCKETS;

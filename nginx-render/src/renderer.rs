@@ -52,6 +52,7 @@ pub struct Renderer {
     environment: Environment,
     /// What the fragments below were rendered with.
     config: Arc<RenderConfig>,
+    splits_http: bool,
     fragments: BTreeMap<Host, (Arc<Server>, Arc<Fragment>)>,
 }
 
@@ -63,6 +64,7 @@ impl Renderer {
             capabilities,
             environment,
             config: Arc::default(),
+            splits_http: false,
             fragments: BTreeMap::new(),
         }
     }
@@ -75,12 +77,13 @@ impl Renderer {
         if !self.capabilities.has(Module::Lua) {
             return Err(RenderError::MissingModule(Module::Lua));
         }
-        if self.config != layout.config {
+        let context = Context::new(&self.capabilities, &self.environment, layout)
+            .map_err(RenderError::Setting)?;
+        if self.config != layout.config || self.splits_http != context.split.is_some() {
             self.config = Arc::clone(&layout.config);
+            self.splits_http = context.split.is_some();
             self.fragments.clear();
         }
-        let context = Context::new(&self.capabilities, &self.environment, &layout.config)
-            .map_err(RenderError::Setting)?;
         let mut rendered = Rendered::default();
         let fragments = fragments(layout, &context, &mut self.fragments)?;
         let mut shared = Shared::default();
@@ -218,15 +221,8 @@ fn add_files(
             FileContent::private(pem.as_ref()),
         );
     }
-    let has_services = !(layout.tcp.is_empty() && layout.udp.is_empty());
-    if (has_services && context.capabilities.has(Module::StreamJs))
-        || context.passthrough().is_some()
-    {
-        add_file(
-            rendered,
-            stream::SCRIPT,
-            FileContent::public(stream::script(context)),
-        );
+    for (path, script) in stream::scripts(layout, context) {
+        add_file(rendered, path, FileContent::public(script));
     }
 }
 

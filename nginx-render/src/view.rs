@@ -14,6 +14,7 @@ pub(crate) mod fastcgi;
 pub(crate) mod forwarded;
 pub(crate) mod frame;
 pub(crate) mod geoip;
+pub(crate) mod h2c;
 pub(crate) mod hashes;
 pub(crate) mod headers;
 pub(crate) mod http;
@@ -34,7 +35,7 @@ pub(crate) mod upstream_tls;
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use ingress_model::{config::RenderConfig, value::Snippet};
+use ingress_model::{Layout, config::RenderConfig, value::Snippet};
 
 use crate::{
     capabilities::{Capabilities, Module},
@@ -60,21 +61,26 @@ pub(crate) struct Context<'a> {
     pub(crate) hooks_certificates_by_server: bool,
     /// What the http block says about proxying.
     pub(crate) inherited: Vec<Directive>,
+    /// Where connections of the HTTP port go on, if these may be HTTP/2 and HTTP/1.1.
+    pub(crate) split: Option<h2c::Split>,
 }
 
 impl<'a> Context<'a> {
     pub(crate) fn new(
         capabilities: &'a Capabilities,
         environment: &'a Environment,
-        config: &'a RenderConfig,
+        layout: &'a Layout,
     ) -> Result<Self, Unprintable> {
+        let config = &*layout.config;
         let http_names = snippet_names(config.http_snippet.as_ref());
+        let has_servers_of_others = http_names.contains("server");
         Ok(Self {
             capabilities,
             environment,
             config,
             headers_are_lost: sets_headers(config.http_snippet.as_ref()),
-            hooks_certificates_by_server: http_names.contains("server"),
+            hooks_certificates_by_server: has_servers_of_others,
+            split: h2c::Split::new(layout, capabilities, environment, has_servers_of_others)?,
             inherited: proxy::inherited(config, &http_names)?,
             http_names,
         })

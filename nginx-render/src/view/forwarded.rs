@@ -16,7 +16,8 @@ pub(crate) struct ForwardedView {
     /// Whether `X-Forwarded-*` headers are trusted.
     pub(crate) trusts_headers: bool,
     pub(crate) proxy_protocol: bool,
-    /// Whether only some connections begin with a PROXY header: those of TLS, where that of some hosts is passed through.
+    /// Whether only some connections begin with a PROXY header: those of a port where NGINX looks at each connection
+    /// before it passes it on.
     pub(crate) mixes: bool,
     /// The variable with the port that the client connected to.
     pub(crate) arrival_port: Printed,
@@ -66,7 +67,9 @@ impl ForwardedView {
                 directive("real_ip_recursive", [switch(true)]),
             ];
             // NGINX's own server in front of this one.
-            let own = context.passthrough().map(|_| word("127.0.0.1"));
+            let passing = context.passthrough().map(|_| word("127.0.0.1"));
+            let split = context.split.as_ref().map(|_| word("unix:"));
+            let own = passing.into_iter().chain(split);
             let trusted = networks()
                 .filter(|_| both || !mixes)
                 .chain(own)
@@ -113,7 +116,8 @@ impl ForwardedView {
 
 /// Whether only some connections begin with a PROXY header.
 fn mixes(context: &Context<'_>) -> bool {
-    context.passthrough().is_some() && !context.config.use_proxy_protocol
+    let looks = context.passthrough().is_some() || context.split.is_some();
+    looks && !context.config.use_proxy_protocol
 }
 
 /// Whether both a PROXY header and `X-Forwarded-For` may tell the client's address.

@@ -185,10 +185,7 @@ fn modules(
         wanted.push(Module::GeoIp2);
     }
     if let Some(stream) = stream {
-        wanted.push(Module::Stream);
-        if stream.uses_js() {
-            wanted.push(Module::StreamJs);
-        }
+        wanted.extend(stream.modules());
     }
     let paths = wanted
         .into_iter()

@@ -42,7 +42,10 @@ pub(crate) fn of_server(context: &Context<'_>, is_default: bool) -> Vec<Directiv
     } else {
         &[]
     };
-    let mut directives = of_port(all(), environment.ports.http, header);
+    let mut directives = match &context.split {
+        Some(split) => split.listen(context, is_default).into(),
+        None => of_port(all(), environment.ports.http, header),
+    };
     let by_parameter = config.use_http2
         && context.capabilities.has(Module::HttpV2)
         && !context.capabilities.has_http2_directive();
@@ -76,8 +79,8 @@ pub(crate) fn of_port(context: &Context<'_>, port: u16) -> Vec<Directive> {
         .collect()
 }
 
-/// The `listen` directives of the server that looks at each TLS connection before it is passed on.
-pub(crate) fn of_passthrough(context: &Context<'_>) -> Vec<Directive> {
+/// The `listen` directives of a server that looks at each connection of a port before it is passed on.
+pub(crate) fn of_front(context: &Context<'_>, port: u16) -> Vec<Directive> {
     let config = context.config;
     let options = || {
         let header = config.use_proxy_protocol.then(|| word("proxy_protocol"));
@@ -86,7 +89,7 @@ pub(crate) fn of_passthrough(context: &Context<'_>) -> Vec<Directive> {
         let options = header.into_iter().chain(reuse);
         options.chain([backlog, word("so_keepalive=on")])
     };
-    of_stream(context, context.environment.ports.https)
+    of_stream(context, port)
         .into_iter()
         .map(|socket| directive("listen", std::iter::once(socket).chain(options())))
         .collect()
@@ -115,18 +118,16 @@ fn once(config: &RenderConfig, backlog: u32) -> Vec<Printed> {
     options
 }
 
-/// `None` for all addresses of IPv4, which needs no address in front of the port.
+/// `None` for all addresses of IPv4, which needs no address in front of the port. All of them where none of those that are
+/// wished for is there: NGINX does not start without.
 fn addresses(config: &RenderConfig, ipv6: bool) -> Vec<Option<IpAddr>> {
-    if config.bind_address.is_empty() {
+    let usable = |address: &&IpAddr| address.is_ipv4() || (ipv6 && !config.disable_ipv6);
+    let wished = config.bind_address.iter().filter(usable);
+    let addresses: Vec<_> = wished.map(|address| Some(*address)).collect();
+    if addresses.is_empty() {
         return wildcards(config, ipv6);
     }
-    let usable = |address: &&IpAddr| address.is_ipv4() || (ipv6 && !config.disable_ipv6);
-    config
-        .bind_address
-        .iter()
-        .filter(usable)
-        .map(|address| Some(*address))
-        .collect()
+    addresses
 }
 
 fn wildcards(config: &RenderConfig, ipv6: bool) -> Vec<Option<IpAddr>> {

@@ -32,16 +32,16 @@ pub(crate) fn matcher(location: &Location) -> Result<Printed, Unprintable> {
     }
 }
 
-/// Whether requests to a location are redirected from HTTP to HTTPS, and where to.
+/// Where requests to a location are redirected from HTTP to HTTPS, if they are.
 pub(crate) fn to_https(
     location: &Location,
     server: &Server,
     context: &Context<'_>,
 ) -> Option<Printed> {
-    let settings = &*location.settings;
-    if !(settings.force_ssl_redirect || (settings.ssl_redirect && server.tls)) {
+    if !redirects(location, server) {
         return None;
     }
+    let settings = &*location.settings;
     let port = if settings.use_port_in_redirects {
         format!(":{}", context.environment.ports.https)
     } else {
@@ -53,6 +53,12 @@ pub(crate) fn to_https(
         "$redirect_uri"
     };
     Some(constant(format!("https://$redirect_host{port}{uri}")))
+}
+
+/// Whether requests to a location are redirected from HTTP to HTTPS.
+pub(crate) fn redirects(location: &Location, server: &Server) -> bool {
+    let settings = &*location.settings;
+    settings.force_ssl_redirect || (settings.ssl_redirect && server.tls)
 }
 
 /// The path's replacement, unless it is the path itself.

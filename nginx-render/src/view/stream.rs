@@ -1,8 +1,12 @@
 //! TCP and UDP services.
 //!
 //! Their endpoints change without a reload where NGINX has njs: a few lines of it read a file for each port, in which the
-//! controller keeps the endpoints, one `address:port` a line (IPv6 addresses in brackets), replaced as a whole by
-//! renaming. The file of a port is `<nginx_dir>/stream/<tcp|udp>-<port>`.
+//! controller keeps the endpoints ([`crate::endpoint_files`]), replaced as a whole by renaming. The file of a port is
+//! `<nginx_dir>/stream/<tcp|udp>-<port>`. What njs chooses is one endpoint, so that there is no other one to try where it
+//! cannot be reached. Therefore the endpoints as they were at the last load are upstream blocks, too, and njs names that
+//! block as long as the file says that they are the same.
+//!
+//! Where NGINX has no njs, Lua reads the same files (OpenResty); where it has neither, there are only the upstream blocks.
 //!
 //! TLS of some hosts is passed through likewise; the file of a host is `<nginx_dir>/stream/tls/<host>`. NGINX sends the
 //! PROXY header to all peers of a server or to none. Therefore the server at the HTTPS port sends it always: either to the
@@ -14,7 +18,7 @@ use ingress_model::{Layout, layout::StreamServer, value::Snippet};
 use serde_json::json;
 
 use crate::{
-    capabilities::Module,
+    capabilities::{Capabilities, Module},
     environment::PassthroughPorts,
     source_map::{Note, Source, Sources},
     value::{Printed, Unprintable, constant, plain, switch, word},
@@ -23,7 +27,7 @@ use crate::{
 use super::{
     Context, SnippetView, defaults,
     directive::{Directive, directive},
-    listen,
+    h2c, listen,
     logs::Logs,
     note,
 };
@@ -31,11 +35,61 @@ use super::{
 /// The directory of the files with endpoints, below NGINX's.
 pub(crate) const ENDPOINTS: &str = "stream";
 
+/// The upstream blocks; a pattern, since there need not be any.
+const GROUPS: &str = "stream/groups.con[f]";
+
 /// The file of the njs module that reads them.
 pub(crate) const SCRIPT: &str = "njs/stream.js";
 
+/// The file with the Lua code that reads them.
+pub(crate) const LUA_SCRIPT: &str = "lua-stream/balancer.lua";
+
+/// Who chooses endpoints of TCP and UDP services.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Chooser {
+    /// njs, as files say at the moment.
+    Njs,
+    /// Lua, as files say at the moment.
+    Lua,
+    /// NGINX itself, among those of its last load.
+    Nginx,
+}
+
+/// Who chooses endpoints in an NGINX of that kind.
+pub(crate) fn chooser(capabilities: &Capabilities) -> Chooser {
+    if capabilities.has(Module::StreamJs) {
+        Chooser::Njs
+    } else if capabilities.has(Module::StreamLua) {
+        Chooser::Lua
+    } else {
+        Chooser::Nginx
+    }
+}
+
+/// The scripts that a layout needs, each with its file.
+pub(crate) fn scripts(layout: &Layout, context: &Context<'_>) -> Vec<(&'static str, String)> {
+    if !context.capabilities.has(Module::Stream) {
+        return Vec::new();
+    }
+    let has_services = !(layout.tcp.is_empty() && layout.udp.is_empty());
+    let chooser = chooser(context.capabilities);
+    let looks = context.passthrough().is_some() || context.split.is_some();
+    let njs = looks || (has_services && chooser == Chooser::Njs);
+    let njs = njs.then(|| (SCRIPT, script(context)));
+    let lua = (has_services && chooser == Chooser::Lua).then(|| (LUA_SCRIPT, lua_script(context)));
+    njs.into_iter().chain(lua).collect()
+}
+
+/// The Lua code, with the directory that it reads.
+fn lua_script(context: &Context<'_>) -> String {
+    let directory = format!("{}/{ENDPOINTS}", context.environment.nginx_dir);
+    let directory = serde_json::Value::from(directory);
+    let functions = include_str!("../../lua/stream.lua");
+    format!("local DIRECTORY = {directory}\n\n{functions}")
+}
+
 /// The njs module, with the directory that it reads.
-pub(crate) fn script(context: &Context<'_>) -> String {
+fn script(context: &Context<'_>) -> String {
     let directory = format!("{}/{ENDPOINTS}", context.environment.nginx_dir);
     let directory = serde_json::Value::from(directory);
     let ports = context.passthrough().map(|ports| {
@@ -47,8 +101,12 @@ pub(crate) fn script(context: &Context<'_>) -> String {
     let ports = ports.map_or_else(String::new, |ports| {
         format!("const PASSTHROUGH = {ports};\n")
     });
+    let split = context.split.as_ref().map_or_else(String::new, |split| {
+        let http2 = serde_json::Value::from(split.http2_name());
+        format!("const HTTP2 = {http2};\n")
+    });
     let functions = include_str!("../../njs/stream.js");
-    format!("const DIRECTORY = {directory};\n{ports}\n{functions}")
+    format!("const DIRECTORY = {directory};\n{ports}{split}\n{functions}")
 }
 
 /// The stream block.
@@ -58,8 +116,14 @@ pub(crate) struct StreamView<'a> {
     pub(crate) settings: Vec<Directive>,
     /// The path of the njs module; `None` when no server needs it.
     pub(crate) script: Option<Printed>,
+    /// The upstream blocks of TCP and UDP services.
+    pub(crate) groups: Option<Printed>,
+    /// The path of the Lua code; `None` when no server needs it.
+    pub(crate) balancer: Option<Printed>,
     /// Whether TLS of some hosts is passed through.
     pub(crate) passes_tls: bool,
+    /// The socket for HTTP/1.1, where connections of the HTTP port may also be HTTP/2.
+    pub(crate) http1: Option<Printed>,
     pub(crate) servers: Vec<StreamServerView>,
     pub(crate) snippets: Vec<SnippetView>,
 }
@@ -68,7 +132,7 @@ pub(crate) struct StreamView<'a> {
 pub(crate) struct StreamServerView {
     pub(crate) listen: Vec<Directive>,
     pub(crate) settings: Vec<Directive>,
-    /// The variable with the peer.
+    /// The peer, an upstream block or a variable that names either.
     pub(crate) peer: Printed,
 }
 
@@ -90,6 +154,7 @@ impl<'a> StreamView<'a> {
                         controller";
             notes.push(note("ssl-passthrough", text.into()));
         }
+        h2c::note_lack(layout, context, notes);
         if !context.capabilities.has(Module::Stream) {
             if has_services || has_snippets {
                 let text = "NGINX has no stream module: TCP and UDP services are not served";
@@ -97,44 +162,46 @@ impl<'a> StreamView<'a> {
             }
             return Ok(None);
         }
-        let can_serve = context.capabilities.has(Module::StreamJs);
-        if has_services && !can_serve {
-            let text = "NGINX has no njs for stream: TCP and UDP services are not served";
-            notes.push(note("stream", text.into()));
-        }
-        let servers = || {
-            let tcp = layout
-                .tcp
-                .iter()
-                .map(|(port, server)| (*port, server, false));
-            let udp = layout
-                .udp
-                .iter()
-                .map(|(port, server)| (*port, server, true));
-            tcp.chain(udp).filter(|_| can_serve)
-        };
+        let tcp = layout.tcp.iter().map(|(port, it)| (*port, it, false));
+        let udp = layout.udp.iter().map(|(port, it)| (*port, it, true));
+        let services = tcp.chain(udp);
+        let split = context.split.as_ref();
+        let chooser = chooser(context.capabilities);
+        let uses = |wanted: &[Chooser]| has_services && wanted.contains(&chooser);
+        let below = |path: &str| plain(&format!("{}/{path}", context.environment.nginx_dir));
         Ok(Some(Self {
             logs,
             resolver: defaults::resolver(context),
             settings: settings(layout, context),
-            script: (passthrough.is_some() || servers().next().is_some())
-                .then(|| plain(&format!("{}/{SCRIPT}", context.environment.nginx_dir)))
+            script: (passthrough.is_some() || split.is_some() || uses(&[Chooser::Njs]))
+                .then(|| below(SCRIPT))
+                .transpose()?,
+            groups: uses(&[Chooser::Njs, Chooser::Nginx])
+                .then(|| below(GROUPS))
+                .transpose()?,
+            balancer: uses(&[Chooser::Lua])
+                .then(|| below(LUA_SCRIPT))
                 .transpose()?,
             passes_tls: passthrough.is_some(),
-            servers: servers()
+            http1: split.map(h2c::Split::http1),
+            servers: services
                 .map(|(port, server, udp)| StreamServerView::new(port, server, udp, context))
                 .chain(
                     passthrough
                         .into_iter()
                         .flat_map(|ports| passing(ports, context)),
                 )
+                .chain(split.map(|_| h2c::server(context)))
                 .collect(),
             snippets: snippets(layout, config.stream_snippet.as_ref(), sources),
         }))
     }
 
-    pub(crate) fn uses_js(&self) -> bool {
-        self.script.is_some()
+    /// The modules that the block needs.
+    pub(crate) fn modules(&self) -> impl Iterator<Item = Module> {
+        let njs = self.script.is_some().then_some(Module::StreamJs);
+        let lua = self.balancer.is_some().then_some(Module::StreamLua);
+        std::iter::once(Module::Stream).chain(njs).chain(lua)
     }
 }
 
@@ -166,7 +233,14 @@ impl StreamServerView {
         Self {
             listen,
             settings,
-            peer: constant("$endpoint".into()),
+            peer: constant(
+                match chooser(context.capabilities) {
+                    Chooser::Njs => "$endpoint",
+                    Chooser::Lua => "endpoint",
+                    Chooser::Nginx => "$endpoint_group",
+                }
+                .into(),
+            ),
         }
     }
 }
@@ -198,7 +272,7 @@ fn passing(ports: PassthroughPorts, context: &Context<'_>) -> [StreamServerView;
     let local = [listen::local(ports.relay), word("proxy_protocol"), backlog];
     [
         StreamServerView {
-            listen: listen::of_passthrough(context),
+            listen: listen::of_front(context, context.environment.ports.https),
             settings: front,
             peer: constant("$tls_way".into()),
         },

@@ -7,8 +7,10 @@
     reason = "this is for tests only"
 )]
 
+mod database;
 mod objects;
 mod rows;
+mod snapshots;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -21,7 +23,7 @@ use ingress_model::{
 };
 use nginx_render::{Capabilities, Environment, ModSecurityRules, Ports, Rendered, Renderer};
 
-use objects::OBJECTS;
+use objects::{GRPC, OBJECTS};
 use rows::{
     Effect::{Controller, File, Gone, GoneIn, Live, Nowhere, Shown, ShownIn},
     ROWS,
@@ -30,6 +32,11 @@ use support::{environment, installed, server_block, write};
 
 /// What a ConfigMap with these keys leads to; keys that are refused fail the test, unless `lenient`.
 fn merge(data: &BTreeMap<&str, &str>, lenient: bool) -> Outcome {
+    merge_with(&OBJECTS, data, lenient)
+}
+
+/// The same beside these objects.
+fn merge_with(objects: &str, data: &BTreeMap<&str, &str>, lenient: bool) -> Outcome {
     let data = serde_json::to_string(data).unwrap();
     let config = format!(
         "{{apiVersion: v1, kind: ConfigMap, metadata: {{name: config, namespace: ingress}}, data: {data}}}"
@@ -41,7 +48,7 @@ fn merge(data: &BTreeMap<&str, &str>, lenient: bool) -> Outcome {
         udp_services: name("udp"),
         ..Options::default()
     };
-    let served = Fixture::from_yaml(&format!("{}{config}", *OBJECTS))
+    let served = Fixture::from_yaml(&format!("{objects}{config}"))
         .unwrap()
         .with_options(options)
         .merge();
@@ -156,27 +163,48 @@ fn every_key_shows() {
 /// Has this machine's NGINX test what a ConfigMap leads to.
 fn nginx_takes(data: &BTreeMap<&str, &str>) {
     let capabilities = installed().expect("nginx with Lua is installed");
-    let outcome = merge(data, true);
+    let outcome = merge_with(&format!("{}{}", *GRPC, *OBJECTS), data, true);
     let directory = tempfile::tempdir().unwrap();
-    let environment = Environment {
-        ipv6: false,
-        ports: free_ports(),
-        resolvers: vec!["192.0.2.53".parse().unwrap()],
-        ..environment(directory.path())
-    };
-    std::fs::create_dir(directory.path().join("run")).unwrap();
+    let environment = complete_environment(directory.path());
     let rendered = Renderer::new(capabilities, environment)
         .render(&outcome.model.layout)
         .unwrap();
-    let main = write(&rendered, directory.path());
+    let tested = nginx_test(&write(&rendered, directory.path()));
+    assert_eq!(tested, Ok(()), "{data:#?}");
+}
+
+/// Has this machine's NGINX test a configuration. What it says against it is the error.
+fn nginx_test(main: &Path) -> Result<(), String> {
     let output = Command::new("nginx")
         .arg("-t")
         .arg("-c")
         .arg(main)
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}\n{data:#?}");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    output.status.success().then_some(()).ok_or(said)
+}
+
+/// An environment below a directory, with all files that keys ask for.
+fn complete_environment(directory: &Path) -> Environment {
+    let put = |name: &str, bytes: &[u8]| {
+        let path = directory.join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let core = "SecRule ARGS \"@contains attack\" \"id:1,deny\"\n";
+    let edition = put("asn.mmdb", &database::empty());
+    Environment {
+        ipv6: false,
+        ports: free_ports(),
+        resolvers: vec!["192.0.2.53".parse().unwrap()],
+        modsecurity: ModSecurityRules {
+            recommended: Some(put("recommended.conf", b"SecRuleEngine DetectionOnly\n")),
+            core: vec![put("core.conf", core.as_bytes())],
+        },
+        geoip_databases: BTreeMap::from([("GeoLite2-ASN".to_owned(), Some(edition))]),
+        ..environment(directory)
+    }
 }
 
 fn free_ports() -> Ports {

@@ -7,15 +7,18 @@ use super::support::certificate;
 /// The objects besides the ConfigMap.
 pub(crate) static OBJECTS: LazyLock<String> = LazyLock::new(objects);
 
-fn objects() -> String {
-    let ingress = |host: &str, annotations: &[(&str, &str)], more: &str| {
-        let annotations: Vec<_> = annotations
-            .iter()
-            .map(|(name, value)| format!("nginx.ingress.kubernetes.io/{name}: '{value}'"))
-            .collect();
-        let annotations = annotations.join(", ");
-        format!(
-            "
+/// An Ingress that changes what many keys show.
+pub(crate) static GRPC: LazyLock<String> =
+    LazyLock::new(|| ingress("grpc.test", &[("backend-protocol", "GRPC")], ""));
+
+fn ingress(host: &str, annotations: &[(&str, &str)], more: &str) -> String {
+    let annotations: Vec<_> = annotations
+        .iter()
+        .map(|(name, value)| format!("nginx.ingress.kubernetes.io/{name}: '{value}'"))
+        .collect();
+    let annotations = annotations.join(", ");
+    format!(
+        "
 apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata: {{name: {host}, namespace: shop, annotations: {{{annotations}}}}}
@@ -26,8 +29,10 @@ spec:
   - host: {host}
     http: {{paths: [{{path: /, pathType: Prefix, backend: {{service: {{name: web, port: {{number: 80}}}}}}}}]}}
 ---"
-        )
-    };
+    )
+}
+
+fn objects() -> String {
     let text = |text: &str| serde_json::Value::from(text).to_string();
     [
         ingress("web.test", &[("limit-rps", "5")], ""),
@@ -50,7 +55,6 @@ spec:
             ],
             "",
         ),
-        ingress("grpc.test", &[("backend-protocol", "GRPC")], ""),
         format!(
             "
 {{apiVersion: v1, kind: Secret, metadata: {{name: users, namespace: shop}}, stringData: {{auth: 'a:{{PLAIN}}b'}}}}

@@ -189,11 +189,11 @@ pub(crate) const ROWS: &[Row] = &[
     ("enable-auth-access-log", "true", AUTH, GoneIn("web.test", "access_log off;")),
     // Logs.
     ("access-log-path", "/tmp/both.log", &[], Shown("access_log /tmp/both.log log_stream;")),
-    ("http-access-log-path", "/tmp/http.log", &[], Shown("access_log /tmp/http.log upstreaminfo;")),
+    ("http-access-log-path", "/tmp/http.log", &[], Shown("access_log /tmp/http.log upstreaminfo")),
     ("stream-access-log-path", "/tmp/stream.log", &[], Shown("access_log /tmp/stream.log log_stream;")),
     ("access-log-params", "buffer=16k flush=1m", &[], Shown("upstreaminfo buffer=16k flush=1m;")),
     ("disable-access-log", "true", &[], Gone(" log_stream;")),
-    ("disable-http-access-log", "true", &[], Gone(" upstreaminfo;")),
+    ("disable-http-access-log", "true", &[], Gone("access.log upstreaminfo")),
     ("disable-stream-access-log", "true", &[], Gone(" log_stream;")),
     ("enable-access-log-for-default-backend", "true", &[], GoneIn("_", "\"upstream-default-backend\";\n        access_log off;")),
     ("skip-access-log-urls", "/health", &[], Shown("if=$loggable;")),
