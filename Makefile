@@ -14,7 +14,7 @@ BENCH_PACKAGES := wrk
 export INSTA_UPDATE ?= no
 
 .PHONY: help packages module-packages bench-packages fmt lint doc unit examples demo test bench bench-data-plane \
-    chaos fuzz deny
+    chaos rolling fuzz deny
 
 help: ## Lists the recipes.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -62,6 +62,9 @@ fuzz: ## Random changes of what comes from outside: FUZZ_SECONDS (60) a target, 
 chaos: packages ## Random faults against a real NGINX: CHAOS_ROUNDS (250), CHAOS_SEED (the time).
 	CHAOS_ROUNDS=$${CHAOS_ROUNDS:-250} CHAOS_SEED=$${CHAOS_SEED:-$$(date +%s)} \
 	    cargo test --locked -p controller-bin --test chaos --test freshness -- --ignored --nocapture
+
+rolling: packages ## Replaces the only endpoint of a Service under load, and kills NGINX during updates; prints figures.
+	cargo test --locked -p controller-bin --test rolling -- --ignored --nocapture
 
 bench-data-plane: bench-packages ## What a request costs against a static upstream of the same NGINX.
 	cargo build --release --locked -p controller-bin --bins

@@ -1,5 +1,5 @@
 //! How long it takes from the start of the controller until it serves N hosts, and from an EndpointSlice's change on
-//! disk until a request meets the new endpoint.
+//! disk until a request meets the new endpoint; and what such a change costs the controller.
 //!
 //! ```text
 //! cargo run --release -p examples --example bench_serving -- target/release/nginx-ingress-controller 1000
@@ -82,6 +82,7 @@ fn main() -> Outcome<()> {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?;
+    let pid = process.id();
     let _controller = Controller(process);
     for host in [0, hosts / 2, hosts - 1] {
         await_answer(http, host, "a", Duration::from_mins(2))?;
@@ -92,6 +93,7 @@ fn main() -> Outcome<()> {
     );
 
     let mut delays = Vec::with_capacity(CHANGES);
+    let before = processor_time(pid)?;
     for change in 0..CHANGES {
         let host = change * 7 % hosts;
         let (from, to, want) = if change % 2 == 0 {
@@ -111,6 +113,7 @@ fn main() -> Outcome<()> {
         await_answer(http, host, want, Duration::from_secs(10))?;
         delays.push(written.elapsed());
     }
+    let spent = processor_time(pid)?.saturating_sub(before);
     delays.sort();
     let percentile = |percent: usize| {
         delays
@@ -123,7 +126,25 @@ fn main() -> Outcome<()> {
         percentile(50),
         percentile(99)
     );
+    // Two for each round.
+    let changes = 2 * u32::try_from(CHANGES)?;
+    println!(
+        "processor time of the controller for a change: {:?}",
+        spent / changes
+    );
     Ok(())
+}
+
+/// What all threads of a process have had.
+fn processor_time(pid: u32) -> Outcome<Duration> {
+    let mut nanoseconds = 0;
+    for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
+        // A thread may end meanwhile.
+        let text = fs::read_to_string(thread?.path().join("schedstat")).unwrap_or_default();
+        let first = text.split_whitespace().next().unwrap_or("0");
+        nanoseconds += first.parse::<u64>()?;
+    }
+    Ok(Duration::from_nanos(nanoseconds))
 }
 
 fn ingress(host: usize) -> String {
