@@ -12,7 +12,7 @@
 //!                            [quarantine] ◀── refused ── [load]: render, test, put in place, reload, confirm ──▶ [nginx]
 //! ```
 //!
-//! [`Command`] tells what the program is asked to do: to run, or to explain what it would do ([command::explain]).
+//! [`Command`] tells what the program is asked to do: to run, or to look at something ([command]).
 //! [`Args`] holds the flags, and `Args::run` puts the parts together: from there one can walk to every line that writes
 //! a file. Endpoints and certificates go the short way, at once; files go the long way, as often as
 //! `--sync-rate-limit` allows. The two ways have queues of their own, so that neither waits for the other.

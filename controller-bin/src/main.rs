@@ -18,7 +18,7 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             })
         }
-        Command::Explain(explain) => explain.run(),
+        Command::Look(subcommand) => subcommand.run(),
     }
 }
 

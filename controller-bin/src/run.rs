@@ -350,19 +350,6 @@ impl Args {
         std::path::absolute(directory).unwrap_or_else(|_| directory.clone())
     }
 
-    /// Says which version this is, and which NGINX there is.
-    pub async fn describe(&self) -> String {
-        let binary = program::find(self.nginx.nginx_binary.as_deref());
-        let nginx = match program::version(&binary).await {
-            Ok(said) => said.lines().next().unwrap_or_default().to_owned(),
-            Err(error) => chain(&error),
-        };
-        format!(
-            "nginx-ingress-controller {}\n{nginx}\n",
-            env!("CARGO_PKG_VERSION")
-        )
-    }
-
     /// Begins to bring objects into a store.
     async fn follow_objects(&self) -> Result<(Arc<Store>, Source), Error> {
         if let Some(directory) = &self.kubernetes.manifests {

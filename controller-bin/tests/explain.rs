@@ -81,7 +81,7 @@ fn run(directory: &Path, words: &[&str]) -> (i32, String, String) {
 /// What is told as JSON.
 fn told(words: &[&str]) -> Value {
     let words = ["test", "explain", "--output=json"].iter().chain(words);
-    let Ok(Command::Explain(explain)) = Command::try_parse_from(words) else {
+    let Ok(Command::Look(explain)) = Command::try_parse_from(words) else {
         panic!("the words are understood")
     };
     let mut json = Vec::new();

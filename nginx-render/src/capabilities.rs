@@ -283,6 +283,11 @@ impl Capabilities {
         self.modules.contains_key(&module)
     }
 
+    /// All modules that are there.
+    pub fn modules(&self) -> impl Iterator<Item = Module> {
+        self.modules.keys().copied()
+    }
+
     /// The file to load a module from; `None` when it is built in or not there.
     #[must_use]
     pub fn load_path(&self, module: Module) -> Option<&str> {
@@ -398,6 +403,8 @@ mod tests {
                 && !nginx.has(Module::StreamLua)
         );
         assert!(!nginx.has_http2_directive() && !nginx.has_keepalive_min_timeout());
+        assert!(nginx.modules().all(|module| nginx.has(module)));
+        assert_eq!(nginx.modules().count(), 9);
     }
 
     #[test]

@@ -4,7 +4,6 @@
 //! there (which NGINX, whether ports are free) is asked by who needs it.
 
 mod admission;
-mod explain;
 mod kubernetes;
 mod logging;
 mod metrics;
@@ -21,7 +20,6 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, parser::ValueSource};
 
 pub use self::{
     admission::AdmissionArgs,
-    explain::{ExplainArgs, Output},
     kubernetes::KubernetesArgs,
     logging::{LogFormat, LoggingArgs},
     metrics::MetricsArgs,
@@ -32,6 +30,7 @@ pub use self::{
     status::StatusArgs,
     value::Given,
 };
+pub(crate) use self::value::switch;
 
 /// Everything that the command line says.
 #[derive(Clone, Debug, clap::Parser)]

@@ -10,7 +10,7 @@ use crate::quarantine::OnInvalid;
 pub type Given<T> = Option<T>;
 
 /// A switch as Go's `strconv.ParseBool` reads it.
-pub(super) fn switch(text: &str) -> Result<bool, String> {
+pub(crate) fn switch(text: &str) -> Result<bool, String> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
         "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),

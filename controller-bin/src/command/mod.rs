@@ -1,20 +1,208 @@
-//! What the program is asked to do: to run the controller, or to explain what it would do.
+//! What the program is asked to do: to run the controller, or to look at something.
+//!
+//! Each [`Subcommand`] reads objects as the controller does ([`source`]), asks the same rules, and writes what it found
+//! as a table for people or as JSON for tools. None of them decides anything itself, and none changes a cluster.
+//!
+//! Exit codes are the same for all: 0 when all is well, 1 when there is something to see to (nothing serves the request,
+//! there are findings, the two sides differ, what was asked for does not exist), 2 when the input cannot be read.
 
+pub mod backends;
+pub mod certs;
+pub mod conf;
+pub mod diff;
+pub mod endpoints;
+mod error;
 pub mod explain;
+pub mod general;
+pub mod ingresses;
+pub mod lint;
+mod local;
+pub mod migrate;
+mod nginx;
+mod output;
+mod progress;
+pub mod render;
+pub mod shell;
+mod source;
+mod table;
+mod version;
 
-use std::ffi::OsString;
+use std::{
+    ffi::OsString,
+    fmt,
+    io::{self, Write},
+    process::ExitCode,
+};
 
-use clap::{CommandFactory, FromArgMatches, error::ErrorKind};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, error::ErrorKind};
 
-use crate::args::{Args, ExplainArgs, with_switches};
+use self::{
+    backends::BackendsArgs,
+    certs::CertsArgs,
+    conf::ConfArgs,
+    diff::DiffArgs,
+    endpoints::EndpointsArgs,
+    explain::ExplainArgs,
+    general::GeneralArgs,
+    ingresses::IngressesArgs,
+    lint::LintArgs,
+    migrate::MigrateArgs,
+    render::RenderArgs,
+    shell::{CompletionsArgs, ManArgs},
+};
+use crate::{
+    args::{Args, with_switches},
+    chain::chain,
+    logging,
+};
+
+pub use self::{
+    error::CommandError,
+    nginx::{AssumedNginx, NginxChoice},
+    output::{Output, OutputArgs},
+};
 
 /// What the program is asked to do.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum Command {
     /// To run the controller.
     Run(Box<Args>),
-    /// `explain`.
-    Explain(Box<ExplainArgs>),
+    /// To look at something.
+    Look(Box<dyn Subcommand>),
+}
+
+/// A subcommand with its command line.
+pub trait Subcommand: fmt::Debug {
+    /// The flags of the controller that stand behind it; `None` where they would mean nothing.
+    fn controller(&self) -> Option<&Args>;
+
+    /// Writes what there is to tell.
+    ///
+    /// # Errors
+    ///
+    /// When the input cannot be read, or nothing can be written.
+    fn tell(&self, to: &mut dyn Write) -> Result<Verdict, CommandError>;
+}
+
+/// What was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// All is well.
+    Fine,
+    /// There is something to see to.
+    Findings,
+}
+
+impl Verdict {
+    /// [`Verdict::Fine`] when it is.
+    #[must_use]
+    pub fn fine_if(is_fine: bool) -> Self {
+        if is_fine { Self::Fine } else { Self::Findings }
+    }
+}
+
+impl dyn Subcommand {
+    /// Does it, for the code with which the program ends.
+    #[must_use]
+    pub fn run(&self) -> ExitCode {
+        let logging = self.controller().map(|args| &args.logging);
+        if let Some(logging) = logging.filter(|logging| logging.verbosity > 0) {
+            logging::start(logging);
+        }
+        match self.tell(&mut io::stdout().lock()) {
+            Ok(Verdict::Fine) => ExitCode::SUCCESS,
+            Ok(Verdict::Findings) => ExitCode::FAILURE,
+            Err(error) => {
+                // Where nobody reads our errors, the code has to do.
+                let _written = writeln!(io::stderr(), "{}", chain(&error));
+                ExitCode::from(error.code())
+            }
+        }
+    }
+}
+
+/// The program's name.
+const NAME: &str = "nginx-ingress-controller";
+
+/// How a subcommand is called.
+struct Entry {
+    name: &'static str,
+    about: &'static str,
+    command: fn() -> clap::Command,
+    read: Read,
+}
+
+type Read = fn(&ArgMatches) -> Result<Box<dyn Subcommand>, clap::Error>;
+
+const fn entry<T>(name: &'static str, about: &'static str) -> Entry
+where
+    T: CommandFactory + FromArgMatches + Subcommand + 'static,
+{
+    Entry {
+        name,
+        about,
+        command: T::command,
+        read: |matches| Ok(Box::new(T::from_arg_matches(matches)?)),
+    }
+}
+
+/// All subcommands, as the help lists them.
+const SUBCOMMANDS: &[Entry] = &[
+    entry::<ExplainArgs>(
+        "explain",
+        "Explains which server, location and endpoints a request gets and why, and what is not served",
+    ),
+    entry::<LintArgs>(
+        "lint",
+        "Checks all objects: what is not served, invalid, deprecated, in conflict or misspelt",
+    ),
+    entry::<RenderArgs>("render", "Renders NGINX's files without NGINX"),
+    entry::<DiffArgs>(
+        "diff",
+        "Compares manifests, a cluster or the running NGINX: what changes, and whether it reloads",
+    ),
+    Entry {
+        name: "migrate",
+        about: "Tells what becomes of an installation of ingress-nginx here",
+        command: MigrateArgs::command,
+        read: |matches| Ok(Box::new(MigrateArgs::read(matches)?)),
+    },
+    entry::<IngressesArgs>(
+        "ingresses",
+        "Lists all Ingresses, and whether they are served",
+    ),
+    entry::<EndpointsArgs>(
+        "endpoints",
+        "Lists the endpoints of the Services that are served",
+    ),
+    entry::<BackendsArgs>(
+        "backends",
+        "Shows the backends that the running NGINX was told",
+    ),
+    entry::<CertsArgs>(
+        "certs",
+        "Shows the certificate that the running NGINX has for a host",
+    ),
+    entry::<ConfArgs>(
+        "conf",
+        "Shows the configuration in --nginx-dir, or one of its servers",
+    ),
+    entry::<GeneralArgs>("general", "Shows what the running NGINX keeps besides"),
+    entry::<CompletionsArgs>("completions", "Writes completions for a shell"),
+    entry::<ManArgs>("man", "Writes the manual page"),
+];
+
+/// The command line of the whole program.
+fn program() -> clap::Command {
+    let subcommands = SUBCOMMANDS.iter().map(|entry| {
+        with_switches((entry.command)())
+            .name(entry.name)
+            .about(entry.about)
+    });
+    with_switches(Args::command())
+        .subcommands(subcommands)
+        .args_conflicts_with_subcommands(true)
+        .disable_help_subcommand(true)
 }
 
 impl Command {
@@ -30,9 +218,10 @@ impl Command {
     /// use controller_bin::Command;
     ///
     /// let words = ["nginx-ingress-controller", "explain", "--manifests=.", "shop.test/cart"];
-    /// let Command::Explain(explain) = Command::try_parse_from(words)? else { panic!() };
-    /// assert_eq!(explain.target.as_deref(), Some("shop.test/cart"));
-    /// # Ok::<_, clap::Error>(())
+    /// let Command::Look(explain) = Command::try_parse_from(words)? else { panic!() };
+    /// let mut explanation = Vec::new();
+    /// explain.tell(&mut explanation)?;
+    /// # Ok::<_, Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
@@ -43,25 +232,21 @@ impl Command {
         I: IntoIterator<Item = T>,
         T: Into<OsString> + Clone,
     {
-        let explain = with_switches(ExplainArgs::command())
-            .name(explain::NAME)
-            .about(explain::ABOUT);
-        let mut command = with_switches(Args::command())
-            .subcommand(explain)
-            .args_conflicts_with_subcommands(true)
-            .disable_help_subcommand(true);
-        let matches = command.try_get_matches_from_mut(words)?;
-        match matches.subcommand() {
-            Some((explain::NAME, matches)) => {
-                let explain = ExplainArgs::from_arg_matches(matches)?;
-                explain
-                    .controller
-                    .check()
-                    .map_err(|error| command.error(ErrorKind::ArgumentConflict, error))?;
-                Ok(Self::Explain(Box::new(explain)))
-            }
-            _ => Ok(Self::Run(Box::new(Args::read(&matches, &mut command)?))),
+        let mut program = program();
+        let matches = program.try_get_matches_from_mut(words)?;
+        let called = matches.subcommand().and_then(|(name, matches)| {
+            let entry = SUBCOMMANDS.iter().find(|entry| entry.name == name)?;
+            Some((entry, matches))
+        });
+        let Some((entry, matches)) = called else {
+            return Ok(Self::Run(Box::new(Args::read(&matches, &mut program)?)));
+        };
+        let subcommand = (entry.read)(matches)?;
+        if let Some(args) = subcommand.controller() {
+            args.check()
+                .map_err(|error| program.error(ErrorKind::ArgumentConflict, error))?;
         }
+        Ok(Self::Look(subcommand))
     }
 }
 
@@ -69,26 +254,42 @@ impl Command {
 mod tests {
     use super::*;
 
+    const FLAGS: [&str; 3] = [
+        "--manifests=x",
+        "--ingress-class-by-name",
+        "--configmap=a/b",
+    ];
+
     #[test]
-    fn flags_of_the_controller_mean_the_same_to_explain() {
-        let flags = [
-            "--manifests=x",
-            "--ingress-class-by-name",
-            "--configmap=a/b",
-        ];
-        let words = |first: &[&'static str]| [&["test"], first, &flags].concat();
+    fn flags_of_the_controller_mean_the_same_to_each_subcommand() {
+        let words = |first: &[&'static str]| [&["test"], first, &FLAGS].concat();
         let Ok(Command::Run(args)) = Command::try_parse_from(words(&[])) else {
             panic!("no controller")
         };
-        let Ok(Command::Explain(explain)) = Command::try_parse_from(words(&["explain"])) else {
-            panic!("no explanation")
-        };
-        assert_eq!(args.options(), explain.controller.options());
-        assert_eq!(
-            args.kubernetes.manifests,
-            explain.controller.kubernetes.manifests
-        );
-        assert!(explain.target.is_none() && !explain.config);
+        let mut compared = 0;
+        for entry in SUBCOMMANDS {
+            let Ok(Command::Look(subcommand)) = Command::try_parse_from(words(&[entry.name]))
+            else {
+                // It has arguments that cannot be left out, or no flags of the controller at all.
+                continue;
+            };
+            let Some(controller) = subcommand.controller() else {
+                continue;
+            };
+            compared += 1;
+            assert_eq!(args.options(), controller.options(), "{}", entry.name);
+            assert_eq!(
+                args.kubernetes.manifests, controller.kubernetes.manifests,
+                "{}",
+                entry.name
+            );
+        }
+        assert!(compared > 0);
+    }
+
+    #[test]
+    fn the_program_is_sound() {
+        program().debug_assert();
     }
 
     #[test]

@@ -31,6 +31,8 @@ fn place(line: Option<u64>, column: Option<u64>) -> String {
 pub struct Content {
     /// Objects of the kinds that the rules read.
     pub objects: Vec<Object>,
+    /// The line where each of them begins, from 1; items of a list begin where the list does.
+    pub lines: Vec<u64>,
     /// Objects of other kinds.
     pub ignored: Vec<Ignored>,
 }
@@ -194,6 +196,7 @@ impl Document<'_> {
         }
         complete(&mut object);
         content.objects.push(object);
+        content.lines.push(self.first_line + self.begin());
         Ok(())
     }
 
@@ -338,6 +341,7 @@ metadata: {name: e}
             names(&content),
             ["ConfigMap x/a", "Secret default/b", "IngressClass d"]
         );
+        assert_eq!(content.lines, [3, 12, 18]);
         let ignored: Vec<_> = content
             .ignored
             .iter()

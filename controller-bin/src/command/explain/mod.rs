@@ -3,43 +3,49 @@
 //! It looks at the objects once, merges them as the controller does, and tells what an [`Explainer`] says. Nothing is
 //! written, and no NGINX is needed.
 
-mod source;
-mod table;
 mod text;
-mod words;
+pub(super) mod words;
 
-use std::{
-    io::{self, Write},
-    process::ExitCode,
-};
+use std::io::Write;
 
+use clap::Parser;
 use ingress_model::{
     Explainer,
     explain::{ConfigReport, Explanation, HostExplanation, Overview, PathError},
-    live::{Certificate, CertificateId},
-    merge,
 };
-use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::{
-    args::{ExplainArgs, Output},
-    chain::chain,
-    logging,
+use super::{
+    CommandError, OutputArgs, Subcommand, Verdict,
+    source::{self, Objects},
 };
+use crate::args::{Args, switch};
 
-pub use self::source::ExplainError;
-use self::source::Objects;
+/// What is to be explained, and how it is shown.
+///
+/// The flags of the controller have the same meaning here, so that those of a deployment can be taken over as they are.
+#[derive(Clone, Debug, Parser)]
+pub struct ExplainArgs {
+    /// A host or a request, perhaps as a URL; without it all hosts and paths
+    #[arg(value_name = "HOST[/PATH]")]
+    pub target: Option<String>,
 
-/// The subcommand.
-pub(super) const NAME: &str = "explain";
+    /// The flags of the controller.
+    #[command(flatten)]
+    pub controller: Args,
 
-/// What it is for.
-pub(super) const ABOUT: &str =
-    "Explains which server, location and endpoints a request gets and why, and what is not served";
+    /// Explain the keys of the ConfigMap that --configmap names
+    #[arg(long, default_value = "false", action = clap::ArgAction::Set, value_parser = switch, help_heading = "Explanation")]
+    pub config: bool,
 
-/// The code with which the program ends when the input cannot be read.
-const UNREADABLE: u8 = 2;
+    /// Show settings that have their defaults too
+    #[arg(long, default_value = "false", action = clap::ArgAction::Set, value_parser = switch, help_heading = "Explanation")]
+    pub defaults: bool,
+
+    /// How the explanation looks.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
 
 /// What is told.
 #[derive(Debug, Serialize)]
@@ -73,65 +79,29 @@ impl Answer {
     }
 }
 
-impl ExplainArgs {
-    /// Explains. The code is 0 when what was asked about is served, 1 when it is not, and 2 when the input cannot be read.
-    #[must_use]
-    pub fn run(self) -> ExitCode {
-        if self.controller.logging.verbosity > 0 {
-            logging::start(&self.controller.logging);
-        }
-        match self.tell(&mut io::stdout().lock()) {
-            Ok(true) => ExitCode::SUCCESS,
-            Ok(false) => ExitCode::FAILURE,
-            Err(error) => {
-                // Where nobody reads our errors, the code has to do.
-                let _written = writeln!(io::stderr(), "{}", chain(&error));
-                ExitCode::from(UNREADABLE)
-            }
-        }
+impl Subcommand for ExplainArgs {
+    fn controller(&self) -> Option<&Args> {
+        Some(&self.controller)
     }
 
-    /// Writes the explanation, and answers whether what was asked about is served.
-    ///
-    /// # Errors
-    ///
-    /// When the objects cannot be read, or the explanation cannot be written.
-    pub fn tell(&self, to: &mut impl Write) -> Result<bool, ExplainError> {
+    fn tell(&self, to: &mut dyn Write) -> Result<Verdict, CommandError> {
         let found = source::find(&self.controller)?;
         let report = self.report(&found)?;
-        let text = match self.output {
-            Output::Table => text::report(&report, self.defaults),
-            Output::Json => {
-                let json = serde_json::to_string_pretty(&report);
-                json.map_err(|source| ExplainError::Write {
-                    source: source.into(),
-                })? + "\n"
-            }
-        };
-        let written = to.write_all(text.as_bytes()).and_then(|()| to.flush());
-        match written {
-            // Who stops reading has read enough.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-            written => written.map_err(|source| ExplainError::Write { source })?,
-        }
-        Ok(report.answer.is_found())
+        let output = self.output.output;
+        output.write(to, &report, |report| text::report(report, self.defaults))?;
+        Ok(Verdict::fine_if(report.answer.is_found()))
     }
+}
 
-    fn report(&self, found: &Objects) -> Result<Report, ExplainError> {
-        let mut options = self.controller.options();
-        options.ingress_classes_readable = found.classes_readable;
-        // A running controller makes one; here it only stands for it.
-        options.generated_certificate = Some(Certificate {
-            id: CertificateId::new(CertificateId::GENERATED),
-            pem: "".into(),
-        });
-        let outcome = merge(&found.snapshot, &options, Timestamp::now());
+impl ExplainArgs {
+    fn report(&self, found: &Objects) -> Result<Report, CommandError> {
+        let merged = found.merge(&self.controller);
         let own = [&self.controller.ports.health_check_path, "/nginx_status"];
-        let explainer = Explainer::new(&found.snapshot, &options, &outcome)
+        let explainer = Explainer::new(&found.snapshot, &merged.options, &merged.outcome)
             .with_own_paths(own.map(str::to_owned));
         let answer = match self.target.as_deref().map(request) {
             _ if self.config => {
-                Answer::Config(explainer.config().ok_or(ExplainError::NoConfigMap)?)
+                Answer::Config(explainer.config().ok_or(CommandError::NoConfigMap)?)
             }
             None => Answer::Overview(explainer.overview()),
             Some((host, None)) => Answer::Host(Box::new(explainer.host(host))),
@@ -141,7 +111,7 @@ impl ExplainArgs {
             },
         };
         Ok(Report {
-            broken_manifests: found.broken.iter().map(ToString::to_string).collect(),
+            broken_manifests: found.broken_manifests(),
             answer,
         })
     }

@@ -10,9 +10,8 @@ use ingress_model::{
 };
 
 use super::{
-    Answer, Report,
-    table::{Table, printable},
-    words,
+    super::table::{Table, printable},
+    Answer, Report, words,
 };
 
 /// The report as text; with all settings, if those that have their defaults are wanted too.

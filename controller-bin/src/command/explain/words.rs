@@ -12,7 +12,7 @@ use ingress_model::{
 };
 
 /// The controller's own server is called `_`.
-pub(super) fn host(host: &Host) -> String {
+pub(in crate::command) fn host(host: &Host) -> String {
     if host.is_catch_all() {
         "_ (all other hosts)".to_owned()
     } else {
@@ -20,7 +20,7 @@ pub(super) fn host(host: &Host) -> String {
     }
 }
 
-pub(super) fn host_match(by: &HostMatch) -> String {
+pub(in crate::command) fn host_match(by: &HostMatch) -> String {
     match by {
         HostMatch::Exact => "it is the server's host".to_owned(),
         HostMatch::Alias { alias } => format!("its alias {alias} matches (server-alias)"),
@@ -35,7 +35,7 @@ pub(super) fn host_match(by: &HostMatch) -> String {
 }
 
 /// A location as NGINX's file has it.
-pub(super) fn location(location: &LocationSummary) -> String {
+pub(in crate::command) fn location(location: &LocationSummary) -> String {
     match location.modifier {
         Modifier::Exact => format!("= {}", location.path),
         Modifier::Prefix => location.path.clone(),
@@ -43,7 +43,7 @@ pub(super) fn location(location: &LocationSummary) -> String {
     }
 }
 
-pub(super) fn path_match(by: PathMatch) -> &'static str {
+pub(in crate::command) fn path_match(by: PathMatch) -> &'static str {
     match by {
         PathMatch::Exact => "it is the request's path",
         PathMatch::LongestPrefix => "the longest path that the request's begins with",
@@ -52,7 +52,7 @@ pub(super) fn path_match(by: PathMatch) -> &'static str {
 }
 
 /// Who wants the location, and how.
-pub(super) fn origin(choice: &LocationChoice) -> String {
+pub(in crate::command) fn origin(choice: &LocationChoice) -> String {
     let location = &choice.location;
     let by = location.ingress.as_ref();
     let by = by.map_or_else(
@@ -73,12 +73,12 @@ pub(super) fn origin(choice: &LocationChoice) -> String {
 }
 
 /// A path as its Ingress writes it.
-pub(super) fn path(path: &PathSummary) -> String {
+pub(in crate::command) fn path(path: &PathSummary) -> String {
     let expression = if path.is_expression { ", ~*" } else { "" };
     format!("{} ({:?}{expression})", path.path, path.path_type)
 }
 
-pub(super) fn answer(answer: &Answer) -> String {
+pub(in crate::command) fn answer(answer: &Answer) -> String {
     match answer {
         Answer::Endpoint { endpoints: 1 } => "1 endpoint".to_owned(),
         Answer::Endpoint { endpoints } => format!("{endpoints} endpoints"),
@@ -94,7 +94,7 @@ pub(super) fn answer(answer: &Answer) -> String {
     }
 }
 
-pub(super) fn upstream(upstream: &UpstreamSummary) -> String {
+pub(in crate::command) fn upstream(upstream: &UpstreamSummary) -> String {
     let mut text = upstream.name.to_string();
     if let (Some(service), Some(namespace)) = (&upstream.service, &upstream.namespace) {
         text = format!(
@@ -116,7 +116,7 @@ pub(super) fn upstream(upstream: &UpstreamSummary) -> String {
     text
 }
 
-pub(super) fn canary(canary: &CanarySummary) -> String {
+pub(in crate::command) fn canary(canary: &CanarySummary) -> String {
     let header = canary.header.as_ref();
     let cookie = canary.cookie.as_ref();
     let parts = [
@@ -133,14 +133,14 @@ pub(super) fn canary(canary: &CanarySummary) -> String {
     )
 }
 
-pub(super) fn endpoints(endpoints: &[String]) -> String {
+pub(in crate::command) fn endpoints(endpoints: &[String]) -> String {
     if endpoints.is_empty() {
         return "none".to_owned();
     }
     endpoints.join(" ")
 }
 
-pub(super) fn certificate(source: &CertificateSource) -> String {
+pub(in crate::command) fn certificate(source: &CertificateSource) -> String {
     match source {
         CertificateSource::Secret { secret } => format!("Secret {secret}"),
         CertificateSource::DefaultSecret { secret } => {
@@ -151,7 +151,7 @@ pub(super) fn certificate(source: &CertificateSource) -> String {
     }
 }
 
-pub(super) fn tls_reason(reason: &TlsReason) -> String {
+pub(in crate::command) fn tls_reason(reason: &TlsReason) -> String {
     match reason {
         TlsReason::Listed { ingress, entry } => {
             format!("spec.tls[{entry}] of Ingress {ingress} lists the host")
@@ -171,7 +171,7 @@ pub(super) fn tls_reason(reason: &TlsReason) -> String {
     }
 }
 
-pub(super) fn source(source: &SettingSource) -> String {
+pub(in crate::command) fn source(source: &SettingSource) -> String {
     match source {
         SettingSource::Annotation { ingress, key } => format!("Ingress {ingress}, {key}"),
         SettingSource::ConfigMap { config_map, key } => format!("ConfigMap {config_map}, {key}"),
@@ -179,13 +179,13 @@ pub(super) fn source(source: &SettingSource) -> String {
     }
 }
 
-pub(super) fn losers(decision: &Decision) -> String {
+pub(in crate::command) fn losers(decision: &Decision) -> String {
     let losers: Vec<_> = decision.losers.iter().map(ToString::to_string).collect();
     losers.join(", ")
 }
 
 /// Why the winner of a decision holds.
-pub(super) fn rule(rule: Rule) -> &'static str {
+pub(in crate::command) fn rule(rule: Rule) -> &'static str {
     match rule {
         Rule::Sole => "nobody else defines it",
         Rule::CreatedLater => "created later",
@@ -195,7 +195,7 @@ pub(super) fn rule(rule: Rule) -> &'static str {
     }
 }
 
-pub(super) fn fate(fate: Fate) -> &'static str {
+pub(in crate::command) fn fate(fate: Fate) -> &'static str {
     match fate {
         Fate::Accepted => "accepted",
         Fate::InPart => "accepted in part",

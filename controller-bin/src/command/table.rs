@@ -76,6 +76,16 @@ pub(super) fn printable(text: &str) -> String {
     shown
 }
 
+/// A text of somebody else, harmless to a terminal, on as many lines as it has.
+pub(super) fn printable_lines(text: &str) -> String {
+    let lines = text.split_inclusive('\n').map(|line| {
+        let text = line.strip_suffix('\n');
+        let end = if text.is_some() { "\n" } else { "" };
+        printable(text.unwrap_or(line)) + end
+    });
+    lines.collect()
+}
+
 fn cut(cell: String) -> String {
     if cell.chars().count() <= WIDEST {
         return cell;

@@ -1,0 +1,169 @@
+//! Where in manifests objects stand, and what of them.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use ingress_model::{ObjectRef, manifests::parse};
+use serde::Serialize;
+
+/// A place in a manifest.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(super) struct Place {
+    pub(super) file: PathBuf,
+    /// From 1; `None` when the whole file is meant.
+    pub(super) line: Option<u64>,
+    /// From 1.
+    pub(super) column: Option<u64>,
+}
+
+/// The places of objects.
+#[derive(Debug, Default)]
+pub(super) struct Places(BTreeMap<ObjectRef, Text>);
+
+/// The text of an object.
+#[derive(Debug)]
+struct Text {
+    file: PathBuf,
+    /// Where it begins, from 1.
+    line: u64,
+    /// Its lines; none where it shares them with other objects, as items of a list do.
+    lines: Vec<String>,
+}
+
+impl Places {
+    /// Reads files, as the directory of manifests has them. Of an object that several files define, the last place counts,
+    /// since what stands there holds.
+    pub(super) fn read(files: &[PathBuf]) -> Self {
+        let mut places = Self::default();
+        for file in files {
+            // What cannot be read is a finding of its own.
+            if let Ok(text) = fs::read_to_string(file) {
+                places.add(file, &text);
+            }
+        }
+        places
+    }
+
+    fn add(&mut self, file: &Path, text: &str) {
+        let Ok(content) = parse(file, text) else {
+            return;
+        };
+        let lines: Vec<_> = text.lines().collect();
+        let ignored = content.ignored.iter().map(|ignored| ignored.line);
+        let mut begins: Vec<u64> = content.lines.iter().copied().chain(ignored).collect();
+        begins.sort_unstable();
+        for (object, line) in content.objects.iter().zip(&content.lines) {
+            let shared = begins.iter().filter(|begin| *begin == line).count() > 1;
+            let next = begins.iter().find(|begin| *begin > line);
+            let index = |line: u64| usize::try_from(line - 1).unwrap_or(usize::MAX);
+            let end = next.map_or(lines.len(), |next| index(*next));
+            let own = lines.get(index(*line)..end).filter(|_| !shared);
+            let text = Text {
+                file: file.to_owned(),
+                line: *line,
+                lines: own
+                    .unwrap_or_default()
+                    .iter()
+                    .map(|line| (*line).to_owned())
+                    .collect(),
+            };
+            self.0.insert(object.reference(), text);
+        }
+    }
+
+    /// Where an object begins, or where it has an annotation or key.
+    pub(super) fn find(&self, object: &ObjectRef, key: Option<&str>) -> Option<Place> {
+        let text = self.0.get(object)?;
+        let lines = (text.line..).zip(&text.lines);
+        let found = key.and_then(|key| {
+            let mut lines = lines.filter_map(|(line, text)| Some((line, column(text, key)?)));
+            lines.next()
+        });
+        let (line, column) = found.map_or((text.line, None), |(line, column)| (line, Some(column)));
+        Some(Place {
+            file: text.file.clone(),
+            line: Some(line),
+            column,
+        })
+    }
+}
+
+/// Where a line has a key with a colon behind it, from 1. The name of an annotation may have its prefix before it.
+fn column(line: &str, key: &str) -> Option<u64> {
+    let starts = line.match_indices(key).map(|(at, _)| at);
+    let mut starts = starts.filter(|at| {
+        let before = line
+            .get(..*at)
+            .and_then(|before| before.chars().next_back());
+        let begins = before.is_none_or(|c| !c.is_alphanumeric() && !matches!(c, '-' | '.' | '_'));
+        let behind = line.get(at + key.len()..).unwrap_or_default();
+        begins && behind.trim_start_matches(['"', '\'', ' ']).starts_with(':')
+    });
+    let before = line.get(..starts.next()?)?;
+    u64::try_from(before.chars().count() + 1).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use ingress_model::{ObjectKind, ObjectName};
+
+    use super::*;
+
+    #[test]
+    fn keys_are_found_where_they_are_written() {
+        for (line, key, want) in [
+            (
+                "    a.b/proxy-body-size: 8m",
+                "a.b/proxy-body-size",
+                Some(5),
+            ),
+            ("    a.b/proxy-body-size: 8m", "proxy-body-size", Some(9)),
+            ("  {\"proxy-body-size\" : 1}", "proxy-body-size", Some(5)),
+            ("    x-proxy-body-size: 8m", "proxy-body-size", None),
+            ("    proxy-body-sizes: 8m", "proxy-body-size", None),
+            ("    name: proxy-body-size", "proxy-body-size", None),
+        ] {
+            assert_eq!(column(line, key), want, "{line}");
+        }
+    }
+
+    #[test]
+    fn each_object_has_its_place() {
+        let text = "\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a, namespace: x}
+data:
+  key: one
+---
+# the second one
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: b, namespace: x}
+data:
+  key: two
+---
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: x}, data: {key: three}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: d, namespace: x}, data: {key: four}}
+";
+        let mut places = Places::default();
+        places.add(Path::new("a.yaml"), text);
+        let find = |name: &str, key| {
+            let object = ObjectRef::new(ObjectKind::ConfigMap, ObjectName::new("x", name));
+            let place = places.find(&object, key)?;
+            Some((place.line?, place.column))
+        };
+        assert_eq!(find("a", None), Some((1, None)));
+        assert_eq!(find("a", Some("key")), Some((5, Some(3))));
+        assert_eq!(find("b", Some("key")), Some((12, Some(3))));
+        assert_eq!(find("b", Some("other")), Some((8, None)));
+        assert_eq!(find("d", Some("key")), Some((14, None)));
+        assert_eq!(find("e", None), None);
+    }
+}

@@ -1,0 +1,56 @@
+//! Findings for people.
+
+use super::{
+    super::table::Table,
+    finding::{Finding, Report},
+    place::Place,
+};
+
+/// The findings as a table, and how many there are.
+pub(super) fn report(report: &Report) -> String {
+    let mut table = Table::new(["LEVEL", "PLACE", "OBJECT", "FIELD", "REASON", "MESSAGE"]);
+    for finding in &report.findings {
+        let object = finding.object.as_ref();
+        table.row([
+            finding.level.as_str().to_owned(),
+            place(finding),
+            object.map_or_else(|| "-".to_owned(), ToString::to_string),
+            finding.key.clone().unwrap_or_else(|| "-".to_owned()),
+            finding.reason.to_owned(),
+            finding.message.clone(),
+        ]);
+    }
+    let mut text = table.lines(true);
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text + &sum(report)
+}
+
+fn place(finding: &Finding) -> String {
+    let Some(Place { file, line, .. }) = &finding.place else {
+        return "-".to_owned();
+    };
+    let line = line.map(|line| format!(":{line}")).unwrap_or_default();
+    format!("{}{line}", file.display())
+}
+
+fn sum(report: &Report) -> String {
+    let number = |count: usize, one: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        _ => Some(format!("{count} {one}s")),
+    };
+    let parts = [
+        number(report.errors, "error"),
+        number(report.warnings, "warning"),
+        number(report.notes, "note"),
+    ];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    let found = if parts.is_empty() {
+        "no findings".to_owned()
+    } else {
+        parts.join(", ")
+    };
+    format!("{found} in {} objects\n", report.objects)
+}

@@ -1,0 +1,188 @@
+use super::{FAULTY, SHOP, from, manifests, run};
+
+#[test]
+fn findings_are_told_with_their_places() {
+    let broken = "apiVersion: v1\nkind: Service\nmetadata: {name: [\n";
+    let old = "apiVersion: extensions/v1beta1\nkind: Ingress\nmetadata: {name: old}\n";
+    let directory = manifests(&[
+        ("a.yaml", SHOP),
+        ("b.yaml", FAULTY),
+        ("broken.yaml", broken),
+        ("old.yaml", old),
+        ("z.yaml", SHOP),
+    ]);
+    let said = run(&["lint", &from(&directory), "--assume-nginx=debian-12"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    let b = |line: u32| format!("{}:{line} ", directory.path().join("b.yaml").display());
+    for parts in [
+        &["error", "broken.yaml:3", "BrokenManifest"][..],
+        &[
+            "warning",
+            "old.yaml:1",
+            "UnreadObject",
+            "networking.k8s.io/v1",
+        ],
+        &[
+            "warning",
+            "z.yaml:1 ",
+            "Ingress shop/shop",
+            "RepeatedObject",
+            "a.yaml is left out",
+        ],
+        &[
+            "warning",
+            "z.yaml:1 ",
+            "Ingress shop/shop",
+            "PathConflict",
+            "shop/late",
+        ],
+        &[
+            "warning",
+            &b(9),
+            "Ingress shop/late",
+            "UnknownAnnotation",
+            "proxy-body-size",
+        ],
+        &[
+            "warning",
+            &b(10),
+            "DeprecatedAnnotation",
+            "allowlist-source-range",
+        ],
+        &["error", &b(12), "auth-secret", "MissingSecret", "shop/none"],
+    ] {
+        said.has_line(parts);
+    }
+    assert!(said.text.ends_with(" objects\n"), "{}", said.text);
+}
+
+#[test]
+fn the_code_is_for_ci() {
+    let clean = manifests(&[("a.yaml", SHOP)]);
+    let warned = SHOP.replace(
+        "  creationTimestamp",
+        "  annotations: {nginx.ingress.kubernetes.io/proxy-body-sice: 1m}\n  creationTimestamp",
+    );
+    let warned = manifests(&[("a.yaml", &warned)]);
+    let faulty = manifests(&[("a.yaml", SHOP), ("b.yaml", FAULTY)]);
+    for (directory, more, code) in [
+        (&clean, &[][..], 0),
+        (&clean, &["--deny=warnings"], 0),
+        (&warned, &[], 0),
+        (&warned, &["--deny=warnings"], 1),
+        (&warned, &["--deny=warnings", "--level=error"], 1),
+        (&faulty, &[], 1),
+        (&faulty, &["-o", "json"], 1),
+        (&faulty, &["-o", "sarif"], 1),
+        (&faulty, &["--ingress-class=x", "--controller-class=x"], 0),
+        (&clean, &["-o", "yaml"], 2),
+    ] {
+        let source = from(directory);
+        let words = [&["lint", &source, "--assume-nginx=full"], more].concat();
+        let said = run(&words);
+        assert_eq!(said.code, code, "{more:?}: {said:?}");
+    }
+    assert_eq!(run(&["lint", "--manifests=/nowhere/at/all"]).code, 2);
+    let said = run(&["lint", &from(&clean)]);
+    assert!(said.text.starts_with("no findings in "), "{said:?}");
+}
+
+#[test]
+fn levels_choose_what_is_told_and_not_what_counts() {
+    let foreign = FAULTY.replace("ingressClassName: nginx", "ingressClassName: other");
+    let class = "---\napiVersion: networking.k8s.io/v1\nkind: IngressClass\nmetadata: {name: other}\n\
+        spec: {controller: example.test/other}\n---\napiVersion: networking.k8s.io/v1\nkind: IngressClass\n\
+        metadata: {name: nginx}\nspec: {controller: k8s.io/ingress-nginx}\n";
+    let foreign = format!("{foreign}{class}");
+    let directory = manifests(&[("a.yaml", SHOP), ("b.yaml", &foreign)]);
+    let lint = |level: &str| run(&["lint", &from(&directory), "-o=json", level]).json();
+    let notes = lint("--level=note");
+    let reasons: Vec<_> = notes["findings"]
+        .as_array()
+        .expect("it is a list")
+        .iter()
+        .map(|finding| finding["reason"].as_str().expect("it has one"))
+        .collect();
+    assert!(reasons.contains(&"ForeignClass"), "{reasons:?}");
+    assert!(
+        !reasons.contains(&"DeprecatedAnnotation"),
+        "it is not ours: {reasons:?}"
+    );
+    let warnings = lint("--level=warning");
+    assert_eq!(warnings["notes"], notes["notes"]);
+    assert_eq!(
+        warnings["findings"].as_array().map(Vec::len),
+        Some(0),
+        "{warnings}"
+    );
+}
+
+#[test]
+fn code_scanners_are_told_rules_and_regions() {
+    let directory = manifests(&[("a.yaml", SHOP), ("b.yaml", FAULTY)]);
+    let log = run(&["lint", &from(&directory), "-o=sarif"]).json();
+    assert_eq!(log["version"], "2.1.0");
+    let run = &log["runs"][0];
+    let rules = run["tool"]["driver"]["rules"]
+        .as_array()
+        .expect("it is a list");
+    let results = run["results"].as_array().expect("it is a list");
+    assert!(!results.is_empty());
+    for result in results {
+        let index = result["ruleIndex"].as_u64().expect("it is a number");
+        let rule = &rules[usize::try_from(index).expect("it is small")];
+        assert_eq!(rule["id"], result["ruleId"]);
+        let place = &result["locations"][0]["physicalLocation"];
+        let uri = place["artifactLocation"]["uri"]
+            .as_str()
+            .expect("it is a text");
+        assert!(
+            uri.starts_with("file:///") && uri.ends_with(".yaml"),
+            "{uri}"
+        );
+        assert!(place["region"]["startLine"].as_u64() > Some(0), "{result}");
+    }
+    let misspelt = results
+        .iter()
+        .find(|result| result["ruleId"] == "UnknownAnnotation")
+        .expect("it is told");
+    let region = &misspelt["locations"][0]["physicalLocation"]["region"];
+    assert_eq!(
+        (region["startLine"].as_u64(), region["startColumn"].as_u64()),
+        (Some(9), Some(5))
+    );
+}
+
+#[test]
+fn snippets_that_nginx_would_refuse_are_found_without_it() {
+    let snippet = SHOP.replace(
+        "  creationTimestamp",
+        "  annotations: {nginx.ingress.kubernetes.io/configuration-snippet: 'location /x {'}\n  creationTimestamp",
+    );
+    let settings = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: shop}\n\
+        data: {allow-snippet-annotations: 'true', annotations-risk-level: Critical, proxy-bodi-size: 1m}\n";
+    let text = format!("{snippet}{settings}");
+    let directory = manifests(&[("a.yaml", &text)]);
+    let words = [
+        "lint",
+        &from(&directory),
+        "--configmap=shop/c",
+        "--assume-nginx=debian-12",
+    ];
+    let said = run(&words);
+    assert_eq!(said.code, 1, "{said:?}");
+    said.has_line(&[
+        "error",
+        "a.yaml:6",
+        "Ingress shop/shop",
+        "configuration-snippet",
+        "RefusedByNginx",
+    ]);
+    said.has_line(&[
+        "warning",
+        "a.yaml",
+        "ConfigMap shop/c",
+        "UnknownConfigKey",
+        "proxy-body-size",
+    ]);
+}

@@ -1,0 +1,82 @@
+use std::{io::Read, process::Stdio};
+
+use super::{FAULTY, SHOP, from, manifests, run, site::controller};
+
+const REFUSED: &str = "\
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: all, namespace: other}
+spec:
+  ingressClassName: none
+  defaultBackend: {service: {name: web, port: {number: 80}}}
+status:
+  loadBalancer: {ingress: [{ip: 192.0.2.1}, {hostname: lb.test}]}
+";
+
+#[test]
+fn ingresses_are_listed() {
+    let directory = manifests(&[("a.yaml", &format!("{SHOP}{REFUSED}")), ("b.yaml", FAULTY)]);
+    let said = run(&["ingresses", &from(&directory)]);
+    assert_eq!(said.code, 0, "{said:?}");
+    said.has_line(&["NAMESPACE", "NAME", "CLASS", "HOSTS", "ADDRESSES", "SERVED"]);
+    said.has_line(&["shop", "late", "nginx", "shop.test", "-", "yes"]);
+    said.has_line(&[
+        "other",
+        "all",
+        "none",
+        "*",
+        "192.0.2.1,lb.test",
+        "no: MissingClass",
+    ]);
+    let json = run(&[
+        "ingresses",
+        &from(&directory),
+        "-n=shop",
+        "--host=SHOP.test",
+        "-o=json",
+    ]);
+    let names: Vec<_> = json
+        .json()
+        .as_array()
+        .expect("it is a list")
+        .iter()
+        .map(|ingress| ingress["name"].clone())
+        .collect();
+    assert_eq!(names, ["late", "shop"]);
+}
+
+#[test]
+fn endpoints_are_listed() {
+    let directory = manifests(&[("a.yaml", SHOP)]);
+    let said = run(&["endpoints", &from(&directory)]);
+    assert_eq!(said.code, 0, "{said:?}");
+    said.has_line(&[
+        "shop",
+        "web",
+        "80",
+        "shop-web-80",
+        "10.0.0.1:9001 10.0.0.2:9001",
+    ]);
+    said.has_line(&["shop", "cart", "80", "shop-cart-80", "none"]);
+    let json = run(&["endpoints", "web", &from(&directory), "-o=json"]).json();
+    assert_eq!(json.as_array().map(Vec::len), Some(1), "{json}");
+    assert_eq!(json[0]["endpoints"][1], "10.0.0.2:9001");
+}
+
+#[test]
+fn who_stops_reading_is_not_complained_about() {
+    let directory = manifests(&[("a.yaml", SHOP)]);
+    let mut child = controller()
+        .args(["render", &from(&directory), "--assume-nginx=full"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it can be run");
+    drop(child.stdout.take());
+    let status = child.wait().expect("it is our child");
+    let mut errors = String::new();
+    let mut stderr = child.stderr.take().expect("it is piped");
+    stderr.read_to_string(&mut errors).expect("it is text");
+    assert_eq!((status.code(), errors.as_str()), (Some(0), ""));
+}
