@@ -175,8 +175,7 @@ fn weight(diagnostic: &Diagnostic) -> Weight {
             Severity::Info => Weight::Fault,
             Severity::Warning | Severity::Error => Weight::Warning,
         },
-        Reason::UnsupportedAnnotation
-        | Reason::UnsupportedBackend
+        Reason::UnsupportedBackend
         | Reason::MissingServicePort
         | Reason::InvalidService
         | Reason::TlsConflict

@@ -136,7 +136,8 @@ impl Age {
 
 impl ConflictPolicy {
     /// Orders definitions, the one that holds what both define first: the newest or the oldest as the policy says, and
-    /// among equal creation times the one with the larger `namespace/name` under either policy.
+    /// among equal creation times the one with the larger `namespace/name` under either policy. Those that
+    /// [yield](IngressSettings::yields) come last.
     ///
     /// ```
     /// use ingress_model::{ConflictPolicy, Options, testing::Fixture};
@@ -155,11 +156,12 @@ impl ConflictPolicy {
     /// # Ok::<_, ingress_model::testing::FixtureError>(())
     /// ```
     pub(crate) fn precedence(self, a: &Definition, b: &Definition) -> Ordering {
+        let yields = a.settings.yields.cmp(&b.settings.yields);
         let created = match self {
             Self::LastDefinitionWins => b.age.created.cmp(&a.age.created),
             Self::OldestWins => a.age.created.cmp(&b.age.created),
         };
-        created.then_with(|| b.name.cmp(&a.name))
+        yields.then(created).then_with(|| b.name.cmp(&a.name))
     }
 }
 
@@ -232,5 +234,9 @@ mod tests {
         assert_eq!(oldest.precedence(&same, &new), Ordering::Less);
         assert_eq!(oldest.precedence(&timeless, &old), Ordering::Less);
         assert!(old.age < new.age && same.age < new.age);
+        let mut dormant = created(Some(3), "z");
+        Arc::make_mut(&mut dormant.settings).yields = true;
+        assert_eq!(last.precedence(&dormant, &old), Ordering::Greater);
+        assert_eq!(oldest.precedence(&new, &dormant), Ordering::Less);
     }
 }

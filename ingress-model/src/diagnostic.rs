@@ -38,8 +38,6 @@ pub enum Reason {
     InvalidAnnotation,
     /// An annotation under our prefix that does not exist.
     UnknownAnnotation,
-    /// An annotation that this version does not act on yet.
-    UnsupportedAnnotation,
     /// An annotation that the administrator does not allow (risk level, snippets, blocked words).
     RefusedAnnotation,
     /// A ConfigMap key's value cannot be used; the default holds.
@@ -99,7 +97,6 @@ impl Reason {
             // The name under which ingress-nginx's users know it.
             Self::InvalidAnnotation => "AnnotationParsingFailed",
             Self::UnknownAnnotation => "UnknownAnnotation",
-            Self::UnsupportedAnnotation => "UnsupportedAnnotation",
             Self::RefusedAnnotation => "RefusedAnnotation",
             Self::InvalidConfigKey => "InvalidConfigKey",
             Self::UnknownConfigKey => "UnknownConfigKey",

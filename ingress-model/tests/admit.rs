@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use ingress_model::{
-    AdmissionIndex, Diagnostic, ObjectName, Options, Snapshot, Verdict, admit, diagnostic::Reason,
+    AdmissionIndex, ObjectName, Options, Snapshot, Verdict, admit, diagnostic::Reason,
 };
 use k8s_openapi::api::{core::v1::ConfigMap, networking::v1::Ingress};
 use serde_json::{Value, json};
@@ -102,17 +102,11 @@ fn assert_refused(verdict: &Verdict, reason: Reason, words: &[&str]) {
     }
 }
 
-/// Warnings, but for annotations that are good and wait for a later version.
-fn warnings(verdict: &Verdict) -> Vec<&Diagnostic> {
-    let later = |said: &&Diagnostic| said.reason != Reason::UnsupportedAnnotation;
-    verdict.warnings.iter().filter(later).collect()
-}
-
 #[track_caller]
 fn assert_fine(verdict: &Verdict) {
     assert!(verdict.is_allowed(), "{verdict:?}");
     assert_eq!(verdict.refusal(), None);
-    assert_eq!(warnings(verdict), [] as [&Diagnostic; 0]);
+    assert_eq!(verdict.warnings, []);
 }
 
 #[test]
@@ -418,7 +412,7 @@ fn what_has_less_of_an_effect_than_meant_is_warned_of() {
     ]}}]});
     let verdict = alone(&ingress("new", &[], &spec));
     assert!(verdict.is_allowed());
-    assert_eq!(warnings(&verdict)[0].reason, Reason::UnsupportedBackend);
+    assert_eq!(verdict.warnings[0].reason, Reason::UnsupportedBackend);
 }
 
 #[test]
@@ -444,7 +438,7 @@ fn all_faults_are_told_the_most_general_first() {
         ]
     );
     assert_eq!(verdict.refusal().unwrap().lines().count(), 5);
-    assert_eq!(warnings(&verdict).len(), 1);
+    assert_eq!(verdict.warnings.len(), 1);
 }
 
 /// What is said about an Ingress of `a.test` besides stored ones: the paths that it must not have.
@@ -554,8 +548,7 @@ fn an_ingress_does_not_clash_with_itself_nor_anew_with_whom_it_shares_already() 
     let unchanged = of_host("new", "a.test", &[("limit-rps", "50")], &["Prefix /"]);
     let verdict = admit(&unchanged, &snapshot(&[], objects.to_vec()), &options());
     assert!(verdict.is_allowed());
-    let reasons = warnings(&verdict);
-    let reasons: Vec<_> = reasons.iter().map(|said| said.reason).collect();
+    let reasons: Vec<_> = verdict.warnings.iter().map(|said| said.reason).collect();
     assert_eq!(reasons, [Reason::PathConflict]);
 
     let canary = of_host("new", "a.test", &[("canary", "true")], &["Prefix /"]);

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use ingress_model::{
     ConflictPolicy, ObjectName, Options,
-    annotation::{Scope, Status, annotations, find},
+    annotation::{Scope, annotations, find},
     config::Fate,
     explain::{Answer, CertificateSource, Explanation, Origin, Setting, SettingSource, TlsReason},
     live::{Certificate, CertificateId},
@@ -320,8 +320,7 @@ fn every_annotation_that_holds_is_told_as_a_setting() {
         ("allow-snippet-annotations", "true"),
         ("annotations-risk-level", "Critical"),
     ]);
-    let supported = annotations().filter(|info| info.status == Status::Supported);
-    for info in supported.filter(|info| info.scope != Scope::Ingress) {
+    for info in annotations().filter(|info| info.scope != Scope::Ingress) {
         for (value, holds) in [(info.example, true), ("\u{1}", false)] {
             let written = ingress(
                 "a",
@@ -362,8 +361,7 @@ fn what_is_not_for_strangers_is_left_out() {
     let plain = of(&[]);
     let root = |served: &Served| served.server("").unwrap().locations[0].settings.clone();
     let locations = annotations().filter(|info| {
-        info.status == Status::Supported
-            && info.scope == Scope::Location
+        info.scope == Scope::Location
             && info.needs.is_none()
             && info.risk < ingress_model::config::Risk::Critical
     });

@@ -32,6 +32,7 @@ const OWN: &[&str] = &[
     "location_path",
     "loggable",
     "namespace",
+    "no_certificate",
     "pass_access_scheme",
     "pass_port",
     "pass_server_port",

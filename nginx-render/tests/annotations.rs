@@ -17,7 +17,7 @@ use std::{fmt::Write as _, path::Path};
 
 use ingress_model::{
     ObjectName,
-    annotation::{Misuse, Scope, Status, annotations},
+    annotation::{Misuse, Scope, annotations},
 };
 use nginx_render::Renderer;
 
@@ -25,7 +25,7 @@ use rows::{
     Effect::{File, Gone, Live, Main, Shown},
     MAIN, ROWS, Served,
 };
-use support::{environment, key_pair, server_block};
+use support::{environment, server_block};
 
 impl Served {
     fn has_host(&self) -> bool {
@@ -37,7 +37,12 @@ impl Served {
     }
 
     fn live(&self) -> String {
-        format!("{:?}", self.outcome.model.live.backends)
+        let live = &self.outcome.model.live;
+        let mut text = format!("{:?}", live.backends);
+        for host in live.passthrough.keys() {
+            let _infallible = write!(text, " TLS of {host} is passed through");
+        }
+        text
     }
 
     fn files(&self, path: &str) -> String {
@@ -58,32 +63,39 @@ impl Served {
     }
 }
 
-/// Annotations that NGINX's files do not show and Lua is not told: TLS that is passed through never meets a server.
-const ELSEWHERE: &[&str] = &["ssl-passthrough"];
-
+/// The rows of the page about annotations are those that are tried here, by each of their names.
 #[test]
 fn every_annotation_has_a_row() {
-    let mut names: Vec<_> = ROWS.iter().map(|(name, ..)| *name).collect();
-    let mut wanted: Vec<_> = annotations()
-        .filter(|info| info.status == Status::Supported)
-        .map(|info| info.name)
-        .filter(|name| !ELSEWHERE.contains(name))
+    let page = include_str!("../../ANNOTATIONS.md");
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));
+    let mut documented: Vec<Vec<&str>> = rows
+        .map(|row| {
+            let (names, _) = row.split_once(" | ").unwrap();
+            names.split('`').step_by(2).collect()
+        })
         .collect();
-    names.sort_unstable();
-    wanted.sort_unstable();
-    assert_eq!(names, wanted);
+    let mut tried: Vec<Vec<&str>> = ROWS
+        .iter()
+        .map(|(name, ..)| {
+            let info = annotations().find(|info| info.name == *name).unwrap();
+            [&[info.name], info.aliases].concat()
+        })
+        .collect();
+    documented.sort_unstable();
+    tried.sort_unstable();
+    assert_eq!(documented, tried);
+    assert_eq!(tried.concat().len(), 138);
 }
 
 #[test]
 fn every_annotation_shows() {
-    let authority = support::certificate();
     let mut faults = Vec::new();
     for (name, value, effect, _, companions) in ROWS {
-        let before = Served::new(&authority, companions);
+        let before = Served::new(companions);
         let info = annotations().find(|info| info.name == *name).unwrap();
         for name in std::iter::once(name).chain(info.aliases) {
             let set = [*companions, &[(*name, *value)]].concat();
-            let after = Served::new(&authority, &set);
+            let after = Served::new(&set);
             let said = after.said(&format!("/{name}"));
             let mut shown = |before: &str, after: &str, text: &str| {
                 if before.contains(text) || !after.contains(text) || !said.is_empty() {
@@ -109,16 +121,15 @@ fn every_annotation_shows() {
 
 #[test]
 fn unusable_values_have_the_consequence_of_the_registry() {
-    let authority = support::certificate();
     for (name, _, _, bad, companions) in ROWS {
         let Some(bad) = bad else {
             assert!(name.ends_with("-snippet"), "{name}");
             continue;
         };
         let info = annotations().find(|info| info.name == *name).unwrap();
-        let before = Served::new(&authority, companions);
+        let before = Served::new(companions);
         let set = [*companions, &[(*name, *bad)]].concat();
-        let after = Served::new(&authority, &set);
+        let after = Served::new(&set);
         assert_ne!(after.said(name), [""; 0], "{name}: nothing is said");
         match (info.misuse, info.scope) {
             (Misuse::Refuse, _) => {
@@ -164,9 +175,8 @@ fn unusable_values_have_the_consequence_of_the_registry() {
 /// What annotations ask for of a module that this NGINX does not have is said, and the Ingress is served without it.
 #[test]
 fn what_nginx_cannot_do_is_said() {
-    let authority = key_pair();
     for name in ["enable-modsecurity", "enable-opentelemetry"] {
-        let served = Served::new(&authority, &[(name, "true")]);
+        let served = Served::new(&[(name, "true")]);
         let environment = environment(Path::new("/etc/nginx"));
         let mut renderer = Renderer::new(support::debian(), environment);
         let rendered = renderer.render(&served.outcome.model.layout).unwrap();

@@ -4,7 +4,6 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
-    clippy::print_stdout,
     reason = "these are tests"
 )]
 
@@ -72,7 +71,7 @@ fn start(servers: impl IntoIterator<Item = Server>, keepalive: u32) -> Nginx {
         config: Arc::new(config),
         ..layout(servers)
     };
-    let nginx = Nginx::start(&layout, &["shop-cart-80"]).unwrap();
+    let nginx = Nginx::start(&layout, &["shop-cart-80"]);
     let backends = format!(
         r#"[{{"name":"shop-cart-80","endpoints":[{{"address":"127.0.0.1","port":"{port}"}}]}}]"#
     );

@@ -21,7 +21,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         default: "none",
         misuse: Misuse::Refuse,
         example: "basic",
-        doc: "Asks for a user and a password.",
+        doc: "Asks for a user and a password. Without `auth-secret`, or empty beside it, it closes the paths.",
         ..ANNOTATION
     },
     AnnotationInfo {
@@ -63,15 +63,21 @@ const REALM: Grammar = Grammar::new("-._~/: ", "letters, digits, spaces and -._~
 /// Who is asked for a password, and how the Secret keeps the users; they are read from it later.
 pub(super) fn read(reader: &mut Reader<'_>) -> Option<(BasicAuth, UsersFormat)> {
     let schemes = [("basic", AuthScheme::Basic), ("digest", AuthScheme::Digest)];
+    if reader.is_blank("auth-type") && reader.says("auth-secret") {
+        reader.deny_because(
+            "auth-type",
+            "it is empty, while auth-secret names users to ask for a password",
+        );
+        return None;
+    }
     let Some(scheme) = reader.word("auth-type", &schemes) else {
-        let message = "nobody is asked for a password, since auth-type is not given: the paths are open to everybody";
-        reader.ineffective("auth-secret", message);
+        if !reader.has("auth-type") {
+            let message = "nobody is asked for a password, since auth-type is not given: the paths are open to everybody";
+            reader.ineffective("auth-secret", message);
+        }
         return None;
     };
-    if reader
-        .entry("auth-secret")
-        .is_none_or(|entry| entry.value.trim().is_empty())
-    {
+    if !reader.says("auth-secret") {
         reader.deny_because(
             "auth-type",
             "auth-secret is missing, which names the Secret with the users",
@@ -151,15 +157,36 @@ mod tests {
     #[test]
     fn users_without_a_question_are_reported() {
         let secret = ("auth-secret", "users");
-        for annotations in [&[secret][..], &[secret, ("auth-type", "")]] {
-            let settings = settings(annotations).unwrap();
-            assert_eq!(settings.location.basic_auth, None);
-            assert_eq!(settings.location.denied, None);
-            let told = faults(annotations).concat();
-            assert!(told.contains("open to everybody"), "{told}");
-        }
+        let open = settings(&[secret]).unwrap();
+        assert_eq!(open.location.basic_auth, None);
+        assert_eq!(open.location.denied, None);
+        let told = faults(&[secret]).concat();
+        assert!(told.contains("open to everybody"), "{told}");
         assert_eq!(faults(&[secret, ("auth-type", "basic")]), [""; 0]);
-        assert_eq!(faults(&[("auth-type", "")]).len(), 1);
+    }
+
+    #[test]
+    fn an_empty_type_opens_only_what_has_no_users() {
+        let empty = ("auth-type", " ");
+        let closed = |annotations: &[_]| settings(annotations).unwrap().location.denied.clone();
+        assert_eq!(closed(&[empty]), None);
+        assert_eq!(closed(&[empty, ("auth-secret", "")]), None);
+        assert_eq!(faults(&[empty]).len(), 1);
+        let guarded = [empty, ("auth-secret", "users")];
+        assert!(closed(&guarded).is_some());
+        assert_eq!(faults(&guarded).len(), 1);
+    }
+
+    #[test]
+    fn one_fault_is_said_once() {
+        for annotations in [
+            &[("auth-type", "basic")][..],
+            &[("auth-type", "basic"), ("auth-secret", "")],
+            &[("auth-type", "basic"), ("auth-secret", "a b")],
+            &[("auth-type", "token"), ("auth-secret", "users")],
+        ] {
+            assert_eq!(faults(annotations).len(), 1, "{annotations:?}");
+        }
     }
 
     #[test]

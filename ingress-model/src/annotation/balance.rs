@@ -8,7 +8,7 @@ use crate::{
 
 use super::{
     grammar::VARIABLES,
-    reader::{Entry, Reader},
+    reader::Reader,
     registry::{ANNOTATION, AnnotationInfo, Effect, Misuse, Scope},
 };
 
@@ -16,14 +16,14 @@ use super::{
 pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     AnnotationInfo {
         name: "load-balance",
-        value: "`round_robin` or `ewma`",
+        value: "`round_robin`, `ewma`, `chash`, `chashsubset`, `sticky_balanced` or `sticky_persistent`",
         default: "round_robin",
         config_key: Some("load-balance"),
         scope: Scope::Backend,
         effect: Effect::Dynamic,
         misuse: Misuse::Refuse,
         example: "ewma",
-        doc: "How endpoints are picked. The names `chash`, `chashsubset`, `sticky_balanced` and `sticky_persistent` are understood too; they need the annotations of hashing or affinity.",
+        doc: "How endpoints are picked. `chash` and `chashsubset` need `upstream-hash-by`, `sticky_balanced` and `sticky_persistent` need `affinity`.",
         ..ANNOTATION
     },
     AnnotationInfo {
@@ -114,20 +114,30 @@ pub(super) fn load_balance(reader: &mut Reader<'_>) -> Option<LoadBalance> {
 pub(super) fn hash_by(reader: &mut Reader<'_>) -> Option<HashBy> {
     let key = reader.text("upstream-hash-by", VARIABLES);
     let subset = reader.boolean("upstream-hash-by-subset").unwrap_or(false);
-    let subset_size = reader.value("upstream-hash-by-subset-size", |text| {
-        scalar::within(scalar::integer(text)?, 0, 10_000)
-    });
+    let subset_size = subset_size(reader).unwrap_or(3);
     Some(HashBy {
         key: key?.split(' ').collect(),
         subset,
-        subset_size: subset_size.filter(|size| *size > 0).unwrap_or(3),
+        subset_size,
     })
+}
+
+/// Zero stands for the default; text that is no number is worse than a number that is none of a size.
+fn subset_size(reader: &mut Reader<'_>) -> Option<u32> {
+    const NAME: &str = "upstream-hash-by-subset-size";
+    let number = reader.value(NAME, scalar::integer)?;
+    match scalar::within(number, 0, 10_000) {
+        Ok(size) => (size > 0).then_some(size),
+        Err(error) => {
+            reader.fall_back(NAME, &error);
+            None
+        }
+    }
 }
 
 /// A value that is no boolean means no, whatever the ConfigMap says.
 pub(super) fn service_upstream(reader: &mut Reader<'_>) -> bool {
-    let is_blank = |entry: Entry<'_>| entry.value.trim().is_empty();
-    let is_set = !reader.entry("service-upstream").is_none_or(is_blank);
+    let is_set = reader.says("service-upstream");
     let fall_back = reader.policy().service_upstream;
     let own = reader.boolean("service-upstream");
     own.unwrap_or(fall_back && !is_set)
@@ -179,6 +189,13 @@ mod tests {
         );
         assert_eq!(read(&[("upstream-hash-by-subset", "true")]), None);
         assert_eq!(settings(&[("upstream-hash-by", "$host;")]), None);
-        assert_eq!(settings(&[("upstream-hash-by-subset-size", "-1")]), None);
+        assert_eq!(settings(&[("upstream-hash-by-subset-size", "few")]), None);
+        for (size, want) in [("0", 3), ("-1", 3), ("99999999999", 3), ("7", 7)] {
+            let annotations = [
+                ("upstream-hash-by", "$host"),
+                ("upstream-hash-by-subset-size", size),
+            ];
+            assert_eq!(read(&annotations).unwrap().subset_size, want, "{size}");
+        }
     }
 }

@@ -19,7 +19,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         scope: Scope::Ingress,
         effect: Effect::Dynamic,
         example: "true",
-        doc: "Makes the Ingress a canary: it takes a part of the requests that go to the same Service as those of its hosts and paths, for other hosts too.",
+        doc: "Makes the Ingress a canary: it takes a part of the requests that go to the same Service as those of its hosts and paths, for other hosts too. One that is switched off but has settings of a canary takes no path from another Ingress.",
         ..ANNOTATION
     },
     AnnotationInfo {
@@ -101,10 +101,9 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Option<TrafficShaping> {
     if !reader.boolean("canary").unwrap_or(false) {
         for name in SETTINGS {
             if reader.has(name) {
-                reader.warn(
-                    name,
-                    "has no effect without canary: \"true\"; the Ingress is served as an ordinary one".into(),
-                );
+                let message = "has no effect without canary: \"true\"; the Ingress is served as an ordinary one, \
+                     which takes no path from another";
+                reader.warn(name, message.into());
             }
         }
         return None;
@@ -125,6 +124,19 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Option<TrafficShaping> {
         header_pattern: header_pattern(reader),
         cookie: text(reader, "canary-by-cookie", PLAIN),
     })
+}
+
+/// Whether an Ingress that is no canary was or will be one: it has settings of a canary, or nobody can tell what
+/// `canary` says. Switching a canary off must not give it everything.
+pub(super) fn is_dormant(reader: &Reader<'_>) -> bool {
+    let text = |name| reader.entry(name).map_or("", |entry| entry.value.trim());
+    match scalar::boolean(text("canary")) {
+        Ok(true) => false,
+        Err(_) if reader.says("canary") => true,
+        Ok(false) | Err(_) => SETTINGS
+            .into_iter()
+            .any(|name| !matches!(text(name), "" | "0")),
+    }
 }
 
 /// The pattern as written: the data plane reads it as PCRE does, and sends requests with the header to the main Service
@@ -192,6 +204,32 @@ mod tests {
                     .iter()
                     .any(|fault| fault.contains("canary-weight"))
             );
+        }
+    }
+
+    #[test]
+    fn canaries_that_are_switched_off_yield() {
+        let yields = |annotations: &[_]| settings(annotations).unwrap().yields;
+        let weight = ("canary-weight", "30");
+        for annotations in [
+            &[("canary", "false"), weight][..],
+            &[weight],
+            &[("canary", ""), ("canary-by-cookie", "beta")],
+            &[("canary", "yes")],
+        ] {
+            assert!(yields(annotations), "{annotations:?}");
+        }
+        for annotations in [
+            &[("canary", "true"), weight][..],
+            &[("canary", "false")],
+            &[
+                ("canary", "false"),
+                ("canary-weight", "0"),
+                ("canary-by-header", ""),
+            ],
+            &[],
+        ] {
+            assert!(!yields(annotations), "{annotations:?}");
         }
     }
 

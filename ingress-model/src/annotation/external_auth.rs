@@ -11,7 +11,7 @@ use crate::{
 };
 
 use super::{
-    grammar::{Grammar, URLS, VARIABLES},
+    grammar::{Grammar, URL, URLS, VARIABLES},
     reader::Reader,
     registry::{ANNOTATION, AnnotationInfo, Misuse},
 };
@@ -26,7 +26,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         risk: Risk::High,
         misuse: Misuse::Deny,
         example: "http://auth.test/verify",
-        doc: "Service that is asked whether a request may pass.",
+        doc: "Service that is asked whether a request may pass. Empty beside others that say how it is asked, it closes the paths.",
         ..ANNOTATION
     },
     AnnotationInfo {
@@ -146,7 +146,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         value: "whole number",
         default: "1000",
         example: "500",
-        doc: "How many requests a kept connection serves.",
+        doc: "How many requests a kept connection serves; 0: none is kept.",
         ..ANNOTATION
     },
     AnnotationInfo {
@@ -155,7 +155,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         value: "seconds",
         default: "60",
         example: "30",
-        doc: "How long a kept connection may be idle.",
+        doc: "How long a kept connection may be idle; 0: none is kept.",
         ..ANNOTATION
     },
     AnnotationInfo {
@@ -188,11 +188,19 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
 ];
 
+/// Annotations that mean nothing to an Ingress whose requests are not to be authenticated.
+const DETAILS: [&str; 7] = [
+    "auth-method",
+    "auth-signin",
+    "auth-response-headers",
+    "auth-proxy-set-headers",
+    "auth-request-redirect",
+    "auth-cache-key",
+    "auth-snippet",
+];
+
 /// URLs with variables.
 const TARGET: Grammar = Grammar::new("-._~/:,?&=$", "letters, digits and -._~/:,?&=$");
-
-/// Query parameters.
-const PARAMETER: Grammar = Grammar::new("-._~", "letters, digits and -._~");
 
 /// What is known of an authentication while its settings are read one by one; the ConfigMap's and an Ingress's have
 /// the same ones.
@@ -245,6 +253,13 @@ impl Parts {
 
 /// The authentication of an Ingress's own; an unusable part closes its locations.
 pub(super) fn read(reader: &mut Reader<'_>) -> Option<ExternalAuth> {
+    if reader.is_blank("auth-url") && DETAILS.iter().any(|name| reader.says(name)) {
+        reader.deny_because(
+            "auth-url",
+            "it is empty, while others say how requests are authenticated",
+        );
+        return None;
+    }
     let url = reader.value("auth-url", url)?;
     let keepalive = keepalive(reader, &url);
     let parts = Parts {
@@ -280,15 +295,17 @@ pub(super) fn global(reader: &mut Reader<'_>, has_own: bool) -> Option<Arc<Exter
 /// Kept connections. They need HTTP/1.1 between client and NGINX, and a host that is known beforehand.
 fn keepalive(reader: &mut Reader<'_>, url: &AuthUrl) -> Option<AuthKeepalive> {
     const MOST: u32 = 1_000_000;
-    let connections = reader.number("auth-keepalive", 0, MOST)?;
+    // What is below zero is none, as zero is.
+    let count = |reader: &mut Reader<'_>, name, most| {
+        reader.value(name, |text| {
+            scalar::within(scalar::integer(text)?.max(0), 0, most)
+        })
+    };
+    let connections = count(reader, "auth-keepalive", MOST)?;
     let keepalive = AuthKeepalive {
         connections,
-        requests: reader
-            .number("auth-keepalive-requests", 0, MOST)
-            .unwrap_or(1_000),
-        timeout: reader
-            .seconds("auth-keepalive-timeout")
-            .unwrap_or(Seconds(60)),
+        requests: count(reader, "auth-keepalive-requests", MOST).unwrap_or(1_000),
+        timeout: Seconds(count(reader, "auth-keepalive-timeout", scalar::LONGEST).unwrap_or(60)),
         share_variables: reader.boolean("auth-keepalive-share-vars").unwrap_or(false),
     };
     let obstacle = if reader.config.render.use_http2 {
@@ -377,12 +394,12 @@ pub(crate) fn method(text: &str) -> Result<Literal, ValueError> {
     scalar::word(text, &methods).map(Literal::constant)
 }
 
-/// The name of a query parameter.
+/// The name of a query parameter, perhaps behind others and their values.
 ///
 /// # Errors
 /// When a character may not stand in it.
 pub(crate) fn parameter(text: &str) -> Result<Literal, ValueError> {
-    PARAMETER.check(text)?;
+    URL.check(text)?;
     Literal::parse(text)
 }
 
@@ -493,6 +510,24 @@ mod tests {
     }
 
     #[test]
+    fn an_empty_url_opens_only_what_nothing_else_guards() {
+        let closed = |annotations: &[_]| {
+            let settings = settings(annotations).unwrap();
+            assert_eq!(settings.location.external_auth, None);
+            settings.location.denied.is_some()
+        };
+        for empty in ["", "  "] {
+            let url = ("auth-url", empty);
+            assert!(!closed(&[url]));
+            assert!(!closed(&[url, ("auth-signin", "")]));
+            assert!(!closed(&[url, ("auth-keepalive", "10")]));
+            assert!(closed(&[url, ("auth-signin", "http://auth.test/start")]));
+            assert!(closed(&[url, ("auth-response-headers", "X-User")]));
+        }
+        assert!(!closed(&[("auth-signin", "http://auth.test/start")]));
+    }
+
+    #[test]
     fn the_sign_in_page_learns_where_to_go_back_to() {
         for (url, parameter, want) in [
             ("http://$host/login", None, Some("?rd=")),
@@ -500,6 +535,7 @@ mod tests {
             ("http://$host/login?rd=http://home.test/", None, None),
             ("http://$host/login?rd=", None, Some("&rd=")),
             ("http://$host/login", Some("back"), Some("?back=")),
+            ("http://$host/login", Some("a=b&rd"), Some("?a=b&rd=")),
         ] {
             let mut annotations = vec![URL, ("auth-signin", url)];
             annotations.extend(parameter.map(|name| ("auth-signin-redirect-param", name)));
@@ -546,6 +582,17 @@ mod tests {
             (keepalive.connections, keepalive.requests, keepalive.timeout),
             (10, 5, Seconds(60))
         );
+        for none in [
+            "auth-keepalive",
+            "auth-keepalive-requests",
+            "auth-keepalive-timeout",
+        ] {
+            for number in ["0", "-1"] {
+                let annotations = [URL, ("auth-keepalive", "10"), (none, number)];
+                let kept = settings_with(&config, &annotations).unwrap();
+                assert_eq!(own(&kept).keepalive, None, "{none}: {number}");
+            }
+        }
         let variable = [("auth-url", "http://$host/"), ("auth-keepalive", "10")];
         assert_eq!(
             own(&settings_with(&config, &variable).unwrap()).keepalive,

@@ -3,7 +3,6 @@
 use crate::{
     layout::{Limits, LocationSettings},
     scalar,
-    value::ValueError,
 };
 
 use super::{
@@ -78,8 +77,11 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
 ];
 
-/// More than anybody counts.
-const MOST: i64 = 1_000_000;
+/// More requests than anybody counts.
+const MOST_REQUESTS: u32 = 1_000_000;
+
+/// NGINX counts connections in sixteen bits (NGINX docs: `limit_conn`).
+const MOST_CONNECTIONS: u32 = 65_535;
 
 pub(super) fn read(reader: &mut Reader<'_>, location: &mut LocationSettings) {
     let above = &reader.config.render;
@@ -91,9 +93,9 @@ pub(super) fn read(reader: &mut Reader<'_>, location: &mut LocationSettings) {
     location.limit_rate_after =
         rate(reader, "limit-rate-after").filter(|after| *after != above.limit_rate_after);
     let limits = Limits {
-        connections: count(reader, "limit-connections"),
-        per_second: count(reader, "limit-rps"),
-        per_minute: count(reader, "limit-rpm"),
+        connections: count(reader, "limit-connections", MOST_CONNECTIONS),
+        per_second: count(reader, "limit-rps", MOST_REQUESTS),
+        per_minute: count(reader, "limit-rpm", MOST_REQUESTS),
         burst_multiplier: reader
             .number("limit-burst-multiplier", 1, 1_000)
             .unwrap_or(5),
@@ -114,13 +116,19 @@ fn report_unbuffered(reader: &mut Reader<'_>, location: &LocationSettings) {
     }
 }
 
-/// A number; zero and what is below it stand for no limit.
-fn count(reader: &mut Reader<'_>, name: &str) -> u32 {
-    let count = reader.value(name, |text| match scalar::integer(text)? {
-        number if number > MOST => Err(ValueError::Range(number, 0, MOST)),
-        number => Ok(u32::try_from(number).unwrap_or(0)),
-    });
-    count.unwrap_or(0)
+/// A number; zero and what is below it stand for no limit. One that is too large for NGINX is the largest there is.
+fn count(reader: &mut Reader<'_>, name: &str, most: u32) -> u32 {
+    let Some(number) = reader.value(name, scalar::integer) else {
+        return 0;
+    };
+    if number > most.into() {
+        reader.warn(
+            name,
+            format!("{number} is more than can be counted; it is {most}"),
+        );
+        return most;
+    }
+    u32::try_from(number).unwrap_or(0)
 }
 
 /// Kilobytes.
@@ -163,6 +171,22 @@ mod tests {
         }
         let bursts = settings(&[("limit-rps", "1"), ("limit-burst-multiplier", "0")]).unwrap();
         assert_eq!(bursts.location.limits.as_ref().unwrap().burst_multiplier, 5);
+    }
+
+    #[test]
+    fn what_nginx_cannot_count_is_limited_all_the_same() {
+        for (name, limits) in [
+            ("limit-connections", [65_535, 0, 0]),
+            ("limit-rps", [0, 1_000_000, 0]),
+            ("limit-rpm", [0, 0, 1_000_000]),
+        ] {
+            let annotations = [(name, "9999999999")];
+            let read = settings(&annotations).unwrap().location.limits.clone();
+            let read = read.unwrap();
+            let read = [read.connections, read.per_second, read.per_minute];
+            assert_eq!(read, limits, "{name}");
+            assert_eq!(faults(&annotations).len(), 1, "{name}");
+        }
     }
 
     #[test]

@@ -52,7 +52,7 @@ use self::reader::Reader;
 pub(crate) use self::reader::Use;
 pub(crate) use self::registry::cell;
 pub use self::registry::{
-    AnnotationInfo, Effect, Misuse, Scope, Status, annotations, annotations_markdown, find,
+    AnnotationInfo, Effect, Misuse, Scope, annotations, annotations_markdown, find,
 };
 
 /// Everything that the annotations of one Ingress say, fall-backs of the ConfigMap filled in.
@@ -66,6 +66,8 @@ pub struct IngressSettings {
     pub backend: BackendSettings,
     /// That it is a canary, and which requests it gets.
     pub canary: Option<TrafficShaping>,
+    /// That it holds nothing which another Ingress defines too: it is a canary that is switched off.
+    pub yields: bool,
     /// Raw configuration for the stream block (`stream-snippet`).
     pub stream_snippet: Option<Snippet>,
     /// The Service behind [`LocationSettings::default_backend`].
@@ -247,6 +249,7 @@ fn read(reader: &mut Reader<'_>) -> Option<IngressSettings> {
         server,
         backend,
         canary,
+        yields: canary::is_dormant(reader),
         stream_snippet: snippets.stream,
         default_backend,
         references,
@@ -324,125 +327,13 @@ mod testing {
 #[cfg(test)]
 mod tests {
     use super::{
-        testing::{faults, faults_with, ingress, settings, settings_with},
+        testing::{faults, ingress, settings, settings_with},
         *,
     };
-    use k8s_openapi::api::core::v1::ConfigMap;
-
     use crate::{
         config::Risk,
         diagnostic::{Reason, Severity},
     };
-
-    /// Annotations that mean something only together with another one.
-    fn companions(info: &AnnotationInfo) -> Vec<(&'static str, &'static str)> {
-        let needed = info
-            .needs
-            .and_then(find)
-            .map(|needed| (needed.name, needed.example));
-        let more = match info.name {
-            "proxy-redirect-from" => Some(("proxy-redirect-to", "http://x.test/")),
-            "proxy-redirect-to" => Some(("proxy-redirect-from", "http://x.test/")),
-            "limit-rate" => Some(("proxy-buffering", "on")),
-            "proxy-busy-buffers-size" => Some(("proxy-buffer-size", "8k")),
-            "auth-type" => Some(("auth-secret", "users")),
-            "auth-cache-duration" => Some(("auth-cache-key", "$remote_user")),
-            "auth-signin-redirect-param" => Some(("auth-signin", "http://auth.test/start")),
-            name if name.starts_with("limit-burst") || name == "limit-allowlist" => {
-                Some(("limit-rps", "1"))
-            }
-            name if name.starts_with("auth-keepalive-") => Some(("auth-keepalive", "10")),
-            name if name.starts_with("auth-")
-                && info.needs == Some("auth-type")
-                && name != "auth-secret" =>
-            {
-                Some(("auth-secret", "users"))
-            }
-            name if name.starts_with("canary-") => Some(("canary", "true")),
-            _ => None,
-        };
-        needed.into_iter().chain(more).collect()
-    }
-
-    /// Everything is allowed, and the ConfigMap has what some annotations need.
-    fn permissive() -> GlobalConfig {
-        let data = [
-            ("allow-snippet-annotations", "true"),
-            ("annotations-risk-level", "Critical"),
-            ("use-http2", "false"),
-            ("global-auth-url", "http://global.test/"),
-        ];
-        let config_map = ConfigMap {
-            data: Some(data.map(|(key, value)| (key.into(), value.into())).into()),
-            ..ConfigMap::default()
-        };
-        GlobalConfig::parse(&config_map, &mut Vec::new())
-    }
-
-    #[test]
-    fn every_supported_annotation_changes_the_settings() {
-        let config = permissive();
-        for info in annotations().filter(|info| info.status == Status::Supported) {
-            let companions = companions(info);
-            let base = settings_with(&config, &companions);
-            let mut all = companions.clone();
-            all.push((info.name, info.example));
-            assert_eq!(faults_with(&config, &all), [""; 0], "{}", info.name);
-            assert_ne!(settings_with(&config, &all), base, "{}", info.name);
-            for alias in info.aliases {
-                all.pop();
-                all.push((alias, info.example));
-                assert_ne!(settings_with(&config, &all), base, "{alias}");
-            }
-        }
-    }
-
-    #[test]
-    fn unusable_values_have_the_consequence_of_the_registry() {
-        for info in annotations().filter(|info| info.status == Status::Supported) {
-            if info.risk == Risk::Critical {
-                continue;
-            }
-            let companions = companions(info);
-            let base = settings(&companions);
-            let mut all = companions.clone();
-            all.push((info.name, "\u{1}\n;"));
-            assert_ne!(faults(&all), [""; 0], "{}", info.name);
-            let read = settings(&all);
-            match info.misuse {
-                Misuse::Refuse => assert_eq!(read, None, "{}", info.name),
-                Misuse::Deny if info.scope == Scope::Server => {
-                    assert_ne!(read.unwrap().server, base.unwrap().server, "{}", info.name);
-                }
-                Misuse::Deny => assert!(read.unwrap().location.denied.is_some(), "{}", info.name),
-                // What is left is half a replacement, or a list of nobody.
-                Misuse::FallBack if info.name.starts_with("proxy-redirect-") => {}
-                Misuse::FallBack if info.name == "cors-allow-origin" => {}
-                Misuse::FallBack => assert_eq!(read, base, "{}", info.name),
-            }
-        }
-    }
-
-    #[test]
-    fn annotations_that_are_not_acted_upon_say_so() {
-        let config = permissive();
-        for info in annotations().filter(|info| info.status == Status::NotYet) {
-            let mut diagnostics = Vec::new();
-            let used = ingress(&[(info.name, info.example)]);
-            let settings = parse(&used, &Options::default(), &config, &mut diagnostics).unwrap();
-            let told = |diagnostic: &Diagnostic| diagnostic.reason == Reason::UnsupportedAnnotation;
-            assert_eq!(
-                diagnostics.iter().filter(|d| told(d)).count(),
-                1,
-                "{}",
-                info.name
-            );
-            // What protects is not left out silently.
-            let protects = info.misuse == Misuse::Deny;
-            let closed = settings.location.denied.is_some();
-            assert!(closed || !protects, "{}", info.name);
-        }
-    }
 
     #[test]
     fn reports_name_the_annotation_the_fault_and_the_cure() {

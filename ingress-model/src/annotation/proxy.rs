@@ -29,6 +29,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         value: "size",
         default: "8k",
         config_key: Some("client-body-buffer-size"),
+        misuse: Misuse::Refuse,
         example: "16k",
         doc: "How much of a request body is kept in memory.",
         ..ANNOTATION
@@ -84,7 +85,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         default: "4k",
         config_key: Some("proxy-buffer-size"),
         example: "16k",
-        doc: "Size of the buffer for the head of a response, and of each further buffer.",
+        doc: "Size of the buffer for the head of a response, of the authenticating service's too, and of each further buffer.",
         ..ANNOTATION
     },
     AnnotationInfo {
@@ -237,7 +238,7 @@ pub(super) fn read(reader: &mut Reader<'_>, location: &mut LocationSettings) {
     let above = &reader.config.render;
     location.body_size = other(reader.size("proxy-body-size"), Some(&above.proxy_body_size));
     location.body_buffer_size = other(
-        reader.value("client-body-buffer-size", some_buffer_size),
+        body_buffer_size(reader),
         Some(&above.client_body_buffer_size),
     );
     location.connection_header = connection_header(reader);
@@ -391,6 +392,27 @@ pub(crate) fn some_buffer_size(text: &str) -> Result<Size, ValueError> {
         return Err(ValueError::Rule("a buffer cannot have no bytes"));
     }
     Ok(size)
+}
+
+/// A size that NGINX does not take here falls back; text that is no size is worse.
+fn body_buffer_size(reader: &mut Reader<'_>) -> Option<Size> {
+    const NAME: &str = "client-body-buffer-size";
+    let read = reader.value(NAME, |text| {
+        let bytes = text.strip_suffix(['b', 'B']);
+        let is_size =
+            Size::parse(text).is_ok() || bytes.is_some_and(|it| it.parse::<u64>().is_ok());
+        match some_buffer_size(text) {
+            Err(error) if !is_size => Err(error),
+            read => Ok(read),
+        }
+    });
+    match read? {
+        Ok(size) => Some(size),
+        Err(error) => {
+            reader.fall_back(NAME, &error);
+            None
+        }
+    }
 }
 
 fn connection_header(reader: &mut Reader<'_>) -> Option<Literal> {
@@ -567,6 +589,17 @@ mod tests {
         }
         let body = settings(&[("proxy-body-size", "8g")]).unwrap();
         assert_eq!(body.location.body_size, Some(Size::parse("8g").unwrap()));
+    }
+
+    #[test]
+    fn a_body_buffer_of_no_size_leaves_the_ingress_out() {
+        for bad in ["lots", "8kb", "-8k", "8k;", "b"] {
+            assert_eq!(
+                settings(&[("client-body-buffer-size", bad)]),
+                None,
+                "{bad:?}"
+            );
+        }
     }
 
     #[test]

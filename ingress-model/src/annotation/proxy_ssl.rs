@@ -21,7 +21,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         risk: Risk::Medium,
         misuse: Misuse::Deny,
         example: "shop/upstream-tls",
-        doc: "Secret with the authorities of the endpoints (`ca.crt`) and the controller's certificate for them.",
+        doc: "Secret with the authorities of the endpoints (`ca.crt`) and the controller's certificate for them. Holds for the host's other paths too, unless they have their own or the ConfigMap's `proxy-ssl-location-only` is `true`.",
         ..ANNOTATION
     },
     AnnotationInfo {

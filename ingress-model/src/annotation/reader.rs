@@ -19,7 +19,7 @@ use crate::{
 
 use super::{
     grammar::Grammar,
-    registry::{self, AnnotationInfo, Misuse, Scope, Status},
+    registry::{self, AnnotationInfo, Misuse, Scope},
 };
 
 /// The prefix that annotations have unless `--annotations-prefix` says otherwise.
@@ -112,7 +112,7 @@ impl<'a> Reader<'a> {
         reader
     }
 
-    /// Takes an annotation, if it may be used and this version acts on it.
+    /// Takes an annotation, if it may be used.
     fn admit(&mut self, name: &'a str, entry: Entry<'a>) {
         let key = entry.key;
         let policy = self.policy();
@@ -158,28 +158,8 @@ impl<'a> Reader<'a> {
             self.refuse(key, Reason::RefusedAnnotation, fault);
             return;
         }
-        if info.status == Status::NotYet {
-            self.unsupported(info, key);
-        }
         self.has_former |= info.name != name;
         self.present.insert(name, entry);
-    }
-
-    /// What protects is not left out silently: without it the location would be open.
-    fn unsupported(&mut self, info: &AnnotationInfo, key: &'a str) {
-        self.unused.insert(key);
-        let protects = info.misuse == Misuse::Deny;
-        let (severity, message) = if protects {
-            let message = "this version does not act on it yet; its locations are closed";
-            (Severity::Error, message)
-        } else {
-            let message = "has no effect: this version does not act on it yet";
-            (Severity::Warning, message)
-        };
-        self.tell(key, severity, Reason::UnsupportedAnnotation, message.into());
-        if protects {
-            self.deny(format!("annotation {key} is not supported yet"));
-        }
     }
 
     /// Reports annotations that mean nothing without another one that is not there.
@@ -254,6 +234,17 @@ impl<'a> Reader<'a> {
     /// Whether the annotation is there, with whatever value.
     pub(super) fn has(&self, name: &str) -> bool {
         self.entry(name).is_some()
+    }
+
+    /// Whether the annotation has a value that is not empty.
+    pub(super) fn says(&self, name: &str) -> bool {
+        self.entry(name)
+            .is_some_and(|entry| !entry.value.trim().is_empty())
+    }
+
+    /// Whether the annotation is there, but empty.
+    pub(super) fn is_blank(&self, name: &str) -> bool {
+        self.has(name) && !self.says(name)
     }
 
     /// What `parse` makes of the trimmed value; what it cannot use is reported and has the registry's consequence.

@@ -94,13 +94,15 @@ pub(super) fn read(reader: &mut Reader<'_>, location: &mut LocationSettings) {
         .boolean("relative-redirects")
         .filter(|own| *own != relative);
     let permanent = reader.template("permanent-redirect", URL);
-    let permanent_code = code(reader, "permanent-redirect-code", 308).unwrap_or(301);
-    let temporal = temporal(reader);
-    let temporal_code = code(reader, "temporal-redirect-code", 307).unwrap_or(302);
-    let redirect = |target, code| Redirect { target, code };
-    location.redirect = temporal
-        .map(|target| redirect(target, temporal_code))
-        .or_else(|| permanent.map(|target| redirect(target, permanent_code)));
+    location.redirect = if let Some(target) = temporal(reader) {
+        let code = code(reader, "temporal-redirect-code", 307).unwrap_or(302);
+        Some(Redirect { target, code })
+    } else if let Some(target) = permanent {
+        let code = code(reader, "permanent-redirect-code", 308).unwrap_or(301);
+        Some(Redirect { target, code })
+    } else {
+        None
+    };
 }
 
 pub(super) fn from_to_www(reader: &mut Reader<'_>) -> bool {
@@ -180,11 +182,30 @@ mod tests {
         for annotation in [
             ("permanent-redirect", "http://x.test/$request_uri"),
             ("temporal-redirect", "http://x.test/ a"),
-            ("permanent-redirect-code", "moved"),
         ] {
             assert_eq!(settings(&[annotation]), None, "{annotation:?}");
             assert_ne!(faults(&[annotation]), [""; 0], "{annotation:?}");
         }
+    }
+
+    #[test]
+    fn an_odd_code_counts_only_where_it_would_be_used() {
+        let permanent = ("permanent-redirect", "http://x.test/");
+        let temporal = ("temporal-redirect", "http://x.test/");
+        let of_permanent = ("permanent-redirect-code", "moved");
+        let of_temporal = ("temporal-redirect-code", "moved");
+        for used in [[permanent, of_permanent], [temporal, of_temporal]] {
+            assert_eq!(settings(&used), None, "{used:?}");
+        }
+        for unused in [
+            &[of_permanent][..],
+            &[of_temporal],
+            &[permanent, of_temporal],
+            &[permanent, temporal, of_permanent],
+        ] {
+            assert!(settings(unused).is_some(), "{unused:?}");
+        }
+        assert_eq!(faults(&[of_temporal]).len(), 1);
     }
 
     #[test]

@@ -44,15 +44,6 @@ pub enum Misuse {
     Refuse,
 }
 
-/// Whether this version acts on an annotation or key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Status {
-    /// It does.
-    Supported,
-    /// It says that it does not.
-    NotYet,
-}
-
 /// One annotation.
 #[derive(Clone, Copy, Debug)]
 pub struct AnnotationInfo {
@@ -76,8 +67,6 @@ pub struct AnnotationInfo {
     pub effect: Effect,
     /// What becomes of an unusable value.
     pub misuse: Misuse,
-    /// Whether this version acts on it.
-    pub status: Status,
     /// A value that differs from the default.
     pub example: &'static str,
     /// What it does, in Markdown.
@@ -96,7 +85,6 @@ pub(super) const ANNOTATION: AnnotationInfo = AnnotationInfo {
     risk: Risk::Low,
     effect: Effect::Reload,
     misuse: Misuse::FallBack,
-    status: Status::Supported,
     example: "",
     doc: "",
 };
@@ -186,15 +174,6 @@ impl fmt::Display for Misuse {
     }
 }
 
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Supported => "yes",
-            Self::NotYet => "not yet",
-        })
-    }
-}
-
 const INTRODUCTION: &str = "\
 # Annotations
 
@@ -203,11 +182,12 @@ registry of the crate `ingress-model`; a test keeps the two equal.
 
 * **Scope** is where the effect lands: the locations of the Ingress, the servers of its hosts, its backends, or the Ingress
   itself.
-* **Risk**: an Ingress with an annotation above the ConfigMap's `annotations-risk-level` is not served.
+* **Risk**: an Ingress with an annotation above the ConfigMap's `annotations-risk-level` (default `High`) is not served.
 * **Change** says whether a changed value reloads NGINX.
 * **Misused** is what a value that cannot be used leads to, besides a warning: the default holds, the location or host is
-  closed, or the Ingress is not served.
-* **Acted on**: annotations that this version does not act on yet are reported when used.
+  closed (503, or 403 where client certificates are asked for), or the Ingress is not served.
+* **Raw configuration** (`…-snippet`) is left out, with a warning, unless the ConfigMap's `allow-snippet-annotations` is
+  `true`; where it is, the risk counts.
 ";
 
 /// The documentation of all annotations, in Markdown.
@@ -218,8 +198,8 @@ pub fn annotations_markdown() -> String {
         page.push_str("\n## ");
         page.push_str(title);
         page.push_str(
-            "\n\n| annotation | value | default | scope | risk | change | misused | acted on | meaning |\n\
-             |---|---|---|---|---|---|---|---|---|\n",
+            "\n\n| annotation | value | default | scope | risk | change | misused | meaning |\n\
+             |---|---|---|---|---|---|---|---|\n",
         );
         for info in *annotations {
             row(&mut page, info);
@@ -240,7 +220,7 @@ fn row(page: &mut String, info: &AnnotationInfo) {
     // Writing to a String cannot fail.
     let _infallible = writeln!(
         page,
-        "| {} | {} | {} | {} | {:?} | {} | {} | {} | {} |",
+        "| {} | {} | {} | {} | {:?} | {} | {} | {} |",
         names.join(", formerly "),
         cell(info.value),
         cell(&default),
@@ -248,7 +228,6 @@ fn row(page: &mut String, info: &AnnotationInfo) {
         info.risk,
         info.effect,
         info.misuse,
-        info.status,
         cell(&meaning(info)),
     );
 }

@@ -335,9 +335,7 @@ mod tests {
     ) -> (Arc<LocationSettings>, Vec<String>) {
         let mut config = GlobalConfig::default();
         config.policy.allowed_response_headers = vec![Literal::constant("X-Team")];
-        let mut settings = settings_with(&config, annotations).unwrap();
-        // Closed for now, where this version does not act on the annotation yet.
-        Arc::make_mut(&mut settings.location).denied = None;
+        let settings = settings_with(&config, annotations).unwrap();
         let mut diagnostics = Vec::new();
         let location = settings.resolve(
             &ObjectName::new("shop", "web"),

@@ -20,7 +20,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use serde::Serialize;
 
 use crate::{
-    annotation::{Status, external_auth, proxy},
+    annotation::{external_auth, proxy},
     diagnostic::{Diagnostic, Reason, Severity},
     layout::{ExternalAuth, ProxySettings},
     live::LoadBalance,
@@ -32,7 +32,7 @@ use crate::{
 use self::keys::Instead;
 pub use self::{
     fate::{Fate, KeyUse, key_uses},
-    keys::{Context, KeyInfo, config_keys_markdown, find_key, keys},
+    keys::{Context, KeyInfo, Status, config_keys_markdown, find_key, keys},
     referred::{DhParameters, References},
     render::{OpenTelemetry, RenderConfig},
 };

@@ -95,9 +95,11 @@ impl<'a> Oracle<'a> {
         let rivals = self.served.iter().filter(|(_, ingress)| among(ingress));
         let holder = rivals.max_by_key(|(name, ingress)| {
             let age = created(ingress).as_second();
+            // Served and not a canary, but with a canary's weight: it is switched off.
+            let is_ordinary = annotation(ingress, "canary-weight").is_none();
             match self.policy {
-                ConflictPolicy::LastDefinitionWins => (age, *name),
-                ConflictPolicy::OldestWins => (-age, *name),
+                ConflictPolicy::LastDefinitionWins => (is_ordinary, age, *name),
+                ConflictPolicy::OldestWins => (is_ordinary, -age, *name),
             }
         });
         holder.map(|(name, _)| *name)

@@ -93,6 +93,19 @@ pub(crate) fn of_location(
     directives
 }
 
+/// What a location says that refuses every request: its status stays, whatever the default backend answers.
+pub(crate) fn of_refusal(status: u16, config: &RenderConfig) -> Option<Directive> {
+    let page = ErrorPage::common(&config.custom_http_errors).find(|page| page.status == status)?;
+    let arguments = [word(status), internal::named(&page.name())];
+    Some(directive("error_page", arguments))
+}
+
+/// What a location says that only NGINX itself asks: none of the pages above stand in for its errors. NGINX inherits
+/// all of them or none, so it has one of its own, for a status that never occurs.
+pub(crate) fn of_question() -> Directive {
+    directive("error_page", [word(599), word("/")])
+}
+
 /// The locations that ask default backends.
 pub(crate) fn locations(
     pages: &BTreeSet<ErrorPage>,

@@ -21,10 +21,12 @@ use super::{
     Context, SnippetView,
     cors::CorsView,
     directive::{Directive, directive},
+    errors,
     extras::Extras,
     headers::{self, full_forwarded_for},
     internal::{self, InternalView},
     location::ServerFacts,
+    proxy, telemetry,
 };
 
 /// What a location gets. The locations that go with it are [extras](Extras).
@@ -219,19 +221,21 @@ impl Asked<'_> {
         );
         settings.extend([
             directive("proxy_intercept_errors", [switch(false)]),
+            // Whoever answers for a service that is out of order would let requests pass.
+            errors::of_question(),
             // The question has no body, whatever the request may have.
             directive("proxy_pass_request_body", [switch(false)]),
             directive("client_max_body_size", [word(0)]),
             directive("proxy_ssl_server_name", [switch(true)]),
             directive("proxy_redirect", [switch(false)]),
         ]);
-        if auth.cache.is_some() {
-            settings.push(directive("proxy_buffering", [switch(true)]));
-        }
+        let (url, keeps) = self.target(&mut extras.shared.auth_upstreams);
+        settings.extend(self.reading(keeps)?);
+        settings.extend(facts.upstream_tls.taken_back());
+        settings.extend(telemetry::of_question(&location.settings.tracing, context));
         if let Some(method) = &auth.method {
             settings.push(directive("proxy_method", [plain(method.as_str())?]));
         }
-        let (url, keeps) = self.target(&mut extras.shared.auth_upstreams);
         let header = |name, value: Printed| directive("proxy_set_header", [word(name), value]);
         let variable = |name: &str| constant(name.to_owned());
         settings.extend([
@@ -289,6 +293,35 @@ impl Asked<'_> {
                 directive("proxy_pass", [variable("$auth_target")]),
             ],
         })
+    }
+
+    /// How the answer is read. Answers are cached only if they are buffered, and connections kept only by HTTP/1.1.
+    fn reading(self, keeps: bool) -> Result<Vec<Directive>, Unprintable> {
+        let Self {
+            auth,
+            location,
+            facts,
+            context,
+            ..
+        } = self;
+        let (inherited, changed) = (&context.inherited, &facts.changed);
+        let mut directives =
+            proxy::of_question(&location.settings, context.config, inherited, changed)?;
+        let mut insist = |wanted: Directive| {
+            let name = wanted.0.name;
+            directives.retain(|directive| directive.0.name != name);
+            let is_inherited = inherited.iter().any(|above| above.0 == wanted.0);
+            if !is_inherited || changed.contains(name) {
+                directives.push(wanted);
+            }
+        };
+        if auth.cache.is_some() {
+            insist(directive("proxy_buffering", [switch(true)]));
+        }
+        if keeps {
+            insist(directive("proxy_http_version", [word("1.1")]));
+        }
+        Ok(directives)
     }
 
     /// Whether the question tells the request's URI as a parameter of a URL.

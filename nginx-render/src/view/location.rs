@@ -108,12 +108,9 @@ impl LocationView {
             snippets: Vec::new(),
             handler: Vec::new(),
         };
-        if facts.denied {
-            view.handler.push(answer(403));
-            return Ok(view);
-        }
-        if settings.denied.is_some() {
-            view.handler.push(answer(503));
+        if facts.denied || settings.denied.is_some() {
+            let status = if facts.denied { 403 } else { 503 };
+            view.handler.extend(refuse(status, context.config));
             return Ok(view);
         }
         let snippets = [
@@ -147,7 +144,7 @@ impl LocationView {
             headers_are_lost,
             further_headers,
         )?;
-        view.add_features(location, context, source, extras)?;
+        view.add_features(location, facts, context, source, extras)?;
 
         let own_names: BTreeSet<&str> = snippets.into_iter().flat_map(snippet_names).collect();
         view.settings.retain(|directive| {
@@ -247,6 +244,7 @@ impl LocationView {
     fn add_features(
         &mut self,
         location: &Location,
+        facts: &ServerFacts<'_>,
         context: &Context<'_>,
         source: &Arc<Source>,
         extras: &mut Extras,
@@ -276,7 +274,8 @@ impl LocationView {
                 .push(directive("http2_push_preload", [switch(true)]));
         }
         if let Some(mirror) = &settings.mirror {
-            let (own, internal) = mirror::mirror(mirror, location, source, &mut extras.sources)?;
+            let sources = &mut extras.sources;
+            let (own, internal) = mirror::mirror(mirror, location, facts, source, sources)?;
             self.settings.extend(own);
             extras.add_internal(internal);
         }
@@ -299,6 +298,7 @@ impl LocationView {
     /// When not even the path can stand in the configuration.
     pub(crate) fn closed(
         location: &Location,
+        config: &RenderConfig,
         source: &Arc<Source>,
         sources: &mut Sources,
     ) -> Result<Self, Unprintable> {
@@ -312,7 +312,7 @@ impl LocationView {
             to_https: None,
             cors: None,
             snippets: Vec::new(),
-            handler: vec![answer(503)],
+            handler: refuse(503, config).collect(),
         })
     }
 
@@ -436,8 +436,12 @@ fn satisfy(satisfy: Satisfy) -> Directive {
     directive("satisfy", [word(value)])
 }
 
-fn answer(status: u16) -> Directive {
-    directive("return", [word(status)])
+/// Answers every request with a status.
+fn refuse(status: u16, config: &RenderConfig) -> impl Iterator<Item = Directive> {
+    let answer = directive("return", [word(status)]);
+    errors::of_refusal(status, config)
+        .into_iter()
+        .chain([answer])
 }
 
 fn set(variable: &'static str, value: Printed) -> Directive {

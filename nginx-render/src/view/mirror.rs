@@ -12,13 +12,16 @@ use crate::{
 
 use super::{
     directive::{Directive, directive},
+    errors,
     internal::{self, InternalView},
+    location::ServerFacts,
 };
 
 /// What a location says, and the location that sends the copy. Locations of one Ingress share it.
 pub(crate) fn mirror(
     mirror: &Mirror,
     location: &Location,
+    facts: &ServerFacts<'_>,
     source: &Arc<Source>,
     sources: &mut Sources,
 ) -> Result<(Vec<Directive>, InternalView), Unprintable> {
@@ -43,6 +46,7 @@ pub(crate) fn mirror(
         directive("internal", []),
         directive("access_log", [switch(false)]),
         directive("proxy_intercept_errors", [switch(false)]),
+        errors::of_question(),
         directive("proxy_ssl_server_name", [switch(true)]),
         directive("proxy_redirect", [switch(false)]),
         directive(
@@ -50,6 +54,7 @@ pub(crate) fn mirror(
             [word("Host"), template(mirror.host.as_str())?],
         ),
     ];
+    copy.extend(facts.upstream_tls.taken_back());
     if !mirror.request_body {
         copy.push(directive("proxy_pass_request_body", [switch(false)]));
         copy.push(directive(

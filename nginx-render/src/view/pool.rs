@@ -49,6 +49,31 @@ impl<'a> Inherited<'a> {
     }
 }
 
+impl Inherited<'_> {
+    /// What a location says that asks others than the endpoints, so that what the server says about TLS to these does
+    /// not count: neither is the controller's certificate for everybody, nor everybody's from the endpoints' authority.
+    pub(crate) fn taken_back(&self) -> Vec<Directive> {
+        // Before NGINX 1.25 only a variable can name no file.
+        let nothing = || constant("$no_certificate".into());
+        let has_certificate = self.directives.contains_key("proxy_ssl_certificate");
+        let set = has_certificate.then(|| directive("set", [nothing(), constant("\"\"".into())]));
+        let said = self.directives.iter();
+        let said = said.filter_map(|(name, text)| {
+            let arguments = match *name {
+                "proxy_ssl_certificate" | "proxy_ssl_certificate_key" => vec![nothing()],
+                "proxy_ssl_ciphers" => vec![word("DEFAULT")],
+                "proxy_ssl_name" => vec![constant("$proxy_host".into())],
+                "proxy_ssl_protocols" => vec![word("TLSv1.2"), word("TLSv1.3")],
+                "proxy_ssl_verify" => vec![word("off")],
+                _ => return None,
+            };
+            let directive = directive(name, arguments);
+            (directive.0.to_string() != *text).then_some(directive)
+        });
+        set.into_iter().chain(said).collect()
+    }
+}
+
 impl Pool {
     /// The block for a location with these directives and snippets of its own.
     pub(crate) fn new<'a>(
@@ -290,6 +315,38 @@ mod tests {
             let kept: Vec<bool> = pools.into_values().collect();
             assert_eq!(kept, [keeps], "{line}");
         }
+    }
+
+    #[test]
+    fn others_than_endpoints_are_asked_as_if_nothing_was_said() {
+        let above = [
+            (CERTIFICATE, "/a.pem"),
+            ("proxy_ssl_certificate_key", "/a.pem"),
+            ("proxy_ssl_ciphers", "DEFAULT"),
+            ("proxy_ssl_protocols", "TLSv1.3"),
+            ("proxy_ssl_trusted_certificate", "/ca.pem"),
+            (NAME, "x"),
+            (VERIFY, "on"),
+            ("grpc_ssl_verify", "on"),
+        ];
+        let inherited = Inherited::new(&directives(&above), None);
+        let said: Vec<_> = inherited
+            .taken_back()
+            .iter()
+            .map(|it| it.0.to_string())
+            .collect();
+        assert_eq!(
+            said,
+            [
+                "set $no_certificate \"\";",
+                "proxy_ssl_certificate $no_certificate;",
+                "proxy_ssl_certificate_key $no_certificate;",
+                "proxy_ssl_name $proxy_host;",
+                "proxy_ssl_protocols TLSv1.2 TLSv1.3;",
+                "proxy_ssl_verify off;",
+            ]
+        );
+        assert!(Inherited::default().taken_back().is_empty());
     }
 
     #[test]

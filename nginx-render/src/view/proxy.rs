@@ -75,6 +75,28 @@ pub(crate) fn overrides(
     Ok(directives)
 }
 
+/// What a location that asks a service on behalf of another one says: answers are read as that one reads those of
+/// endpoints, whose heads may be as long.
+pub(crate) fn of_question(
+    settings: &LocationSettings,
+    config: &RenderConfig,
+    inherited: &[Directive],
+    changed_between: &BTreeSet<&str>,
+) -> Result<Vec<Directive>, Unprintable> {
+    const SAME: [&str; 6] = [
+        "proxy_buffer_size",
+        "proxy_buffering",
+        "proxy_buffers",
+        "proxy_busy_buffers_size",
+        "proxy_http_version",
+        "proxy_max_temp_file_size",
+    ];
+    let protocol = BackendProtocol::Http;
+    let mut directives = overrides(settings, protocol, config, inherited, changed_between)?;
+    directives.retain(|directive| SAME.contains(&directive.0.name));
+    Ok(directives)
+}
+
 /// `proxy_redirect`, which has to stand behind `proxy_pass` if it is `default`.
 pub(crate) fn redirect(
     settings: &LocationSettings,

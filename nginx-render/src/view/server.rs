@@ -352,7 +352,8 @@ impl Builder<'_> {
             }
             let view = LocationView::new(location, facts, self.context, &source, &mut self.extras);
             let view = view.or_else(|error| {
-                let closed = LocationView::closed(location, &source, &mut self.extras.sources);
+                let sources = &mut self.extras.sources;
+                let closed = LocationView::closed(location, self.context.config, &source, sources);
                 let done = if closed.is_ok() {
                     "answers 503"
                 } else {

@@ -116,6 +116,20 @@ pub(crate) fn of_location(
     Ok(directives)
 }
 
+/// What a location says that asks a service on behalf of another one: the question is a part of the request's trace.
+pub(crate) fn of_question(tracing: &Tracing, context: &Context<'_>) -> Vec<Directive> {
+    let is_traced = tracing
+        .enable
+        .unwrap_or(context.config.opentelemetry.enable);
+    if !is_traced || !is_possible(context) {
+        return Vec::new();
+    }
+    vec![
+        directive("opentelemetry", [switch(true)]),
+        directive("opentelemetry_propagate", []),
+    ]
+}
+
 /// The file with the module's settings.
 pub(crate) fn settings(config: &OpenTelemetry) -> String {
     let text = |text: &str| serde_json::Value::from(text).to_string();

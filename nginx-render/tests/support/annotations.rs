@@ -1,12 +1,15 @@
 //! For every annotation a value that is accepted, how it shows, and a value that is not; and what manifests with them
 //! lead to.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, path::Path, sync::LazyLock};
 
-use ingress_model::{ObjectName, Options, Outcome, testing::Fixture};
+use ingress_model::{ObjectName, Options, Outcome, Snapshot, merge, testing::Fixture};
+use jiff::Timestamp;
+use k8s_openapi::api::{core::v1::ConfigMap, networking::v1::Ingress};
 use nginx_render::{Capabilities, ModSecurityRules, Rendered, Renderer};
+use serde_json::json;
 
-use crate::support::environment;
+use crate::support::{certificate, environment};
 
 /// How an annotation shows.
 #[derive(Clone, Copy)]
@@ -91,6 +94,7 @@ pub(crate) const ROWS: &[Row] = &[
     ("server-alias", r"other.test,~^o[0-9]+\.test$", Shown(r#"server_name "shop.test" "other.test" "~^o[0-9]+\\.test$";"#), BREAKS, &[]),
     ("ssl-ciphers", "HIGH:!aNULL", Shown("ssl_ciphers HIGH:!aNULL;"), BREAKS, &[]),
     ("ssl-prefer-server-ciphers", "true", Shown("ssl_prefer_server_ciphers on;"), MAYBE, &[]),
+    ("ssl-passthrough", "true", Live("TLS of shop.test is passed through"), MAYBE, &[]),
     ("http2-push-preload", "true", Shown("http2_push_preload on;"), MAYBE, &[]),
     // Client certificates.
     ("auth-tls-secret", "shop/authority", Shown("ssl_client_certificate "), Some("authority"), &[TLS]),
@@ -187,7 +191,7 @@ pub(crate) const ROWS: &[Row] = &[
     ("session-cookie-conditional-samesite-none", "true", Live("conditional_same_site_none: true"), MAYBE, &[COOKIE]),
     ("session-cookie-change-on-failure", "true", Live("change_on_failure: true"), MAYBE, &[COOKIE]),
     // Canaries.
-    ("canary", "true", Main(r#"set $ingress_name "main";"#), MAYBE, &[MAIN, ("canary-weight", "10")]),
+    ("canary", "true", Live("canary: true"), MAYBE, &[MAIN, ("canary-weight", "10")]),
     ("canary-weight", "10", Live("weight: 10,"), WORD, &[MAIN, CANARY]),
     ("canary-weight-total", "500", Live("weight_total: 500"), WORD, &[MAIN, CANARY, ("canary-weight", "10")]),
     ("canary-by-header", "X-Canary", Live(r#"header: "X-Canary""#), BREAKS, &[MAIN, CANARY]),
@@ -253,27 +257,13 @@ pub(crate) struct Served {
 
 impl Served {
     /// What Ingresses lead to: `shop/web` with what is set, and whatever else that asks for.
-    pub(crate) fn new(authority: &str, set: &[(&str, &str)]) -> Self {
-        let has = |word: (&str, &str)| set.contains(&word);
-        let annotations: BTreeMap<String, &str> = set
-            .iter()
-            .filter(|(name, _)| !name.contains(':'))
-            .map(|(name, value)| (format!("nginx.ingress.kubernetes.io/{name}"), *value))
-            .collect();
-        let keys: BTreeMap<&str, &str> = set
-            .iter()
-            .filter_map(|(name, value)| Some((name.strip_prefix(KEY)?, *value)))
-            .collect();
-        let mut text = objects(authority, &keys);
-        if has(MAIN) {
-            let sticky = has(("with:sticky", ""));
-            let affinity = ("nginx.ingress.kubernetes.io/affinity".to_owned(), "cookie");
-            let annotations = sticky.then_some(affinity).into_iter().collect();
-            text += &ingress("main", "other", &annotations, false);
-        }
-        text += &ingress("web", "web", &annotations, has(TLS));
-        let fixture = Fixture::from_yaml(&text).unwrap().with_options(options());
-        Self::of(fixture.merge().outcome().clone())
+    pub(crate) fn new(set: &[(&str, &str)]) -> Self {
+        Self::with(set, &options())
+    }
+
+    /// The same under other options.
+    pub(crate) fn with(set: &[(&str, &str)], options: &Options) -> Self {
+        Self::of(outcome(set, options))
     }
 
     /// What an outcome leads to.
@@ -296,10 +286,38 @@ impl Served {
     }
 }
 
-/// Where the ConfigMap is.
+/// What Ingresses lead to, before it is rendered.
+pub(crate) fn outcome(set: &[(&str, &str)], options: &Options) -> Outcome {
+    let has = |word: (&str, &str)| set.contains(&word);
+    let annotations: BTreeMap<String, &str> = set
+        .iter()
+        .filter(|(name, _)| !name.contains(':'))
+        .map(|(name, value)| (format!("nginx.ingress.kubernetes.io/{name}"), *value))
+        .collect();
+    let keys: BTreeMap<&str, &str> = set
+        .iter()
+        .filter_map(|(name, value)| Some((name.strip_prefix(KEY)?, *value)))
+        .collect();
+    let mut snapshot = snapshot(&keys);
+    let mut add = |name, ingress| {
+        let name = ObjectName::new("shop", name);
+        snapshot.ingresses.insert(name, ingress);
+    };
+    if has(MAIN) {
+        let sticky = has(("with:sticky", ""));
+        let affinity = ("nginx.ingress.kubernetes.io/affinity".to_owned(), "cookie");
+        let annotations = sticky.then_some(affinity).into_iter().collect();
+        add("main", ingress("main", "other", &annotations, false));
+    }
+    add("web", ingress("web", "web", &annotations, has(TLS)));
+    merge(&snapshot, options, Timestamp::UNIX_EPOCH)
+}
+
+/// Where the ConfigMap is, and the flags that annotations need.
 pub(crate) fn options() -> Options {
     Options {
         config_map: Some(ObjectName::new("ingress", "config")),
+        ssl_passthrough: true,
         ..Options::default()
     }
 }
@@ -309,37 +327,41 @@ fn ingress(
     service: &str,
     annotations: &BTreeMap<String, &str>,
     has_tls: bool,
-) -> String {
-    let annotations = serde_json::to_string(annotations).unwrap();
-    let tls = if has_tls {
-        "[{hosts: [shop.test]}]"
-    } else {
-        "[]"
-    };
-    format!(
-        "
----
-apiVersion: networking.k8s.io/v1
-kind: Ingress
-metadata: {{name: {name}, namespace: shop, annotations: {annotations}}}
-spec:
-  ingressClassName: nginx
-  tls: {tls}
-  rules:
-  - host: shop.test
-    http: {{paths: [{{path: /, pathType: Prefix, backend: {{service: {{name: {service}, port: {{number: 80}}}}}}}}]}}
-"
-    )
+) -> Ingress {
+    let tls = has_tls.then(|| json!([{"hosts": ["shop.test"]}]));
+    let backend = json!({"service": {"name": service, "port": {"number": 80}}});
+    let path = json!({"path": "/", "pathType": "Prefix", "backend": backend});
+    let ingress = json!({
+        "metadata": {"name": name, "namespace": "shop", "annotations": annotations},
+        "spec": {
+            "ingressClassName": "nginx",
+            "tls": tls,
+            "rules": [{"host": "shop.test", "http": {"paths": [path]}}],
+        },
+    });
+    serde_json::from_value(ingress).unwrap()
 }
 
-/// What Ingresses may refer to.
-pub(crate) fn objects(authority: &str, keys: &BTreeMap<&str, &str>) -> String {
-    let keys = serde_json::to_string(keys).unwrap();
-    let authority = serde_json::to_string(authority).unwrap();
+/// What Ingresses may refer to, and a ConfigMap with these keys.
+pub(crate) fn snapshot(keys: &BTreeMap<&str, &str>) -> Snapshot {
+    static OBJECTS: LazyLock<Snapshot> =
+        LazyLock::new(|| Fixture::from_yaml(&objects()).unwrap().snapshot());
+    let mut snapshot = OBJECTS.clone();
+    let data = keys.iter();
+    let data = data.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+    let config_map = ConfigMap {
+        data: Some(data.collect()),
+        ..ConfigMap::default()
+    };
+    let name = ObjectName::new("ingress", "config");
+    snapshot.config_maps.insert(name, config_map);
+    snapshot
+}
+
+fn objects() -> String {
+    let authority = serde_json::to_string(&certificate()).unwrap();
     format!(
         "
-{{apiVersion: v1, kind: ConfigMap, metadata: {{name: config, namespace: ingress}}, data: {keys}}}
----
 {{apiVersion: v1, kind: ConfigMap, metadata: {{name: headers, namespace: shop}}, data: {{X-Team: shop}}}}
 ---
 {{apiVersion: v1, kind: Secret, metadata: {{name: users, namespace: shop}}, stringData: {{auth: 'mira:hash'}}}}

@@ -3,8 +3,8 @@
 #![allow(dead_code, reason = "each test uses some of them")]
 #![allow(
     clippy::unwrap_used,
+    clippy::expect_used,
     clippy::panic,
-    clippy::print_stdout,
     reason = "this is for tests only"
 )]
 
@@ -12,8 +12,10 @@ use std::{path::Path, process::Command, sync::Arc};
 
 use ingress_model::{
     Host, Layout, Location, ObjectName, Server,
+    config::RenderConfig,
     layout::{LocationSettings, Modifier, PathType, ServicePort},
     live::{PortRef, UpstreamName},
+    value::{Literal, Template},
 };
 use nginx_render::{Capabilities, Environment, Rendered, Renderer};
 
@@ -118,6 +120,22 @@ pub(crate) fn debian() -> Capabilities {
     )
 }
 
+pub(crate) fn template(text: &str) -> Template {
+    Template::parse(text).unwrap()
+}
+
+pub(crate) fn literal(text: &str) -> Literal {
+    Literal::parse(text).unwrap()
+}
+
+/// The same layout under another ConfigMap.
+pub(crate) fn with_config(layout: Layout, config: RenderConfig) -> Layout {
+    Layout {
+        config: Arc::new(config),
+        ..layout
+    }
+}
+
 /// What this machine's NGINX can do; `None` when there is none with Lua.
 pub(crate) fn installed() -> Option<Capabilities> {
     let output = Command::new("nginx").arg("-V").output().ok()?;
@@ -212,10 +230,7 @@ pub(crate) fn write(rendered: &Rendered, directory: &Path) -> std::path::PathBuf
 
 /// What `nginx -t` says against a layout; `None` when it accepts it.
 pub(crate) fn refusal(layout: &Layout, change: impl Fn(&mut Environment)) -> Option<String> {
-    let Some(capabilities) = installed() else {
-        println!("no NGINX with Lua is installed: not tested");
-        return None;
-    };
+    let capabilities = installed().expect("nginx with Lua is installed");
     let directory = tempfile::tempdir().unwrap();
     let mut environment = environment(directory.path());
     change(&mut environment);

@@ -17,6 +17,9 @@ use tempfile::TempDir;
 
 use super::support::{environment, installed, key_pair, write};
 
+/// The backend of requests that have no other one: the same NGINX, which answers 404, unless it is named.
+pub(crate) const DEFAULT_BACKEND: &str = "upstream-default-backend";
+
 /// NGINX with one layout. Stops when dropped.
 pub(crate) struct Nginx {
     master: Child,
@@ -26,13 +29,9 @@ pub(crate) struct Nginx {
 }
 
 impl Nginx {
-    /// Starts NGINX with a layout, and tells it that every backend named here has one endpoint; `None` when there is no
-    /// NGINX with Lua.
-    pub(crate) fn start(layout: &Layout, backends: &[&str]) -> Option<Self> {
-        let Some(capabilities) = installed() else {
-            println!("no NGINX with Lua is installed: not tested");
-            return None;
-        };
+    /// Starts NGINX with a layout, and tells it that every backend named here has one endpoint.
+    pub(crate) fn start(layout: &Layout, backends: &[&str]) -> Self {
+        let capabilities = installed().expect("nginx with Lua is installed");
         let directory = tempfile::tempdir().unwrap();
         let mut environment = environment(directory.path());
         let [http, https, status, default_server] = free_ports();
@@ -79,7 +78,7 @@ impl Nginx {
             endpoint: Endpoint::start(),
         };
         nginx.tell(backends);
-        Some(nginx)
+        nginx
     }
 
     fn tell(&self, backends: &[&str]) {
@@ -90,7 +89,9 @@ impl Nginx {
             )
         };
         let mut list: Vec<_> = backends.iter().map(|name| of(name, port)).collect();
-        list.push(of("upstream-default-backend", default_port));
+        if !backends.contains(&DEFAULT_BACKEND) {
+            list.push(of(DEFAULT_BACKEND, default_port));
+        }
         let body = format!("[{}]", list.join(","));
         let request = format!(
             "POST /configuration/backends HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",

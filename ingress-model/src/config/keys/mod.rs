@@ -2,11 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, fmt::Write, sync::LazyLock};
 
-use crate::{
-    annotation::{Status, cell},
-    spelling,
-    value::ValueError,
-};
+use crate::{annotation::cell, spelling, value::ValueError};
 
 use super::{Draft, RenderConfig};
 
@@ -27,6 +23,15 @@ pub enum Context {
     Stream,
     /// The controller itself.
     Controller,
+}
+
+/// Whether this version acts on a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// It does.
+    Supported,
+    /// It says that it does not.
+    NotYet,
 }
 
 /// One key of the ConfigMap.
@@ -253,6 +258,15 @@ pub fn find_key(name: &str) -> Option<&'static KeyInfo> {
 /// The key that somebody who wrote `name` most likely meant.
 pub(super) fn suggestion(name: &str) -> Option<&'static str> {
     spelling::nearest(&name.to_ascii_lowercase(), BY_NAME.keys().copied())
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Supported => "yes",
+            Self::NotYet => "not yet",
+        })
+    }
 }
 
 impl fmt::Display for Instead {

@@ -1,9 +1,7 @@
 //! Keys of redirects.
 
-use crate::annotation::Status;
-
 use super::{
-    Context, KEY, KeyInfo,
+    Context, KEY, KeyInfo, Status,
     read::{boolean, redirect_code, text},
 };
 

@@ -1,9 +1,9 @@
 //! Keys of TLS.
 
-use crate::{annotation::Status, value::Seconds};
+use crate::value::Seconds;
 
 use super::{
-    Context, KEY, KeyInfo,
+    Context, KEY, KeyInfo, Status,
     read::{
         boolean, buffer, ciphers, curves, number, optional, session_cache_size, ticket_key, time,
         tls_versions,

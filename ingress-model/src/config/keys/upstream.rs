@@ -1,13 +1,12 @@
 //! Keys of the endpoints' side of requests.
 
 use crate::{
-    annotation::Status,
     annotation::proxy::{conditions, replacement},
     value::{Template, ValueError},
 };
 
 use super::{
-    Action, Context, KEY, KeyInfo,
+    Action, Context, KEY, KeyInfo, Status,
     read::{boolean, buffer, http_version, load_balance, number, optional, seconds, switch, time},
 };
 

@@ -1,18 +1,6 @@
-//! No text that a user writes adds, removes or changes a directive.
+//! Texts wherever a layout can have one, past the checks of the rules.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "these are tests"
-)]
-
-#[path = "support/grammar.rs"]
-mod grammar;
-mod support;
-
-use std::{collections::BTreeSet, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 use ingress_model::{
     Layout, Location, ObjectName, Server,
@@ -28,8 +16,12 @@ use ingress_model::{
 use nginx_render::{Rendered, Renderer};
 use proptest::prelude::*;
 
-use grammar::Statement;
-use support::{debian, layout, server};
+use crate::{
+    grammar::{self, Statement},
+    hostile,
+    places::names_of,
+    support::{self, debian, layout, server},
+};
 
 /// The texts of a layout.
 #[derive(Clone, Debug)]
@@ -227,66 +219,8 @@ fn render(layout: &Layout) -> Rendered {
     Renderer::new(debian(), environment).render(layout).unwrap()
 }
 
-/// Names of directives, each with those around it.
-fn places(statements: &[Statement], around: &str, places: &mut BTreeSet<String>) {
-    for statement in statements {
-        let place = format!("{around}/{}", statement.name());
-        if let Some(block) = &statement.block {
-            self::places(block, &place, places);
-        }
-        places.insert(place);
-    }
-}
-
-/// Text of what means something to NGINX, and of what does not.
-fn text() -> impl Strategy<Value = String> {
-    let special = prop::sample::select(vec![
-        "\"",
-        "'",
-        "\\",
-        ";",
-        "{",
-        "}",
-        "$",
-        "${",
-        "#",
-        " ",
-        "~",
-        "=",
-        "^~",
-        "@",
-        "(",
-        ")",
-        "|",
-        "*",
-        "?",
-        "%0a",
-        "$1",
-        "${2}",
-        "$uri",
-        "return 200",
-        "\\n",
-        "\\\"",
-        "a",
-        "ä",
-        "\u{2028}",
-        "*/",
-        "]]",
-        "/",
-        "..",
-        "=~",
-        "\\;",
-        "$\"",
-        "-",
-    ]);
-    prop::collection::vec(
-        prop_oneof![4 => special.prop_map(String::from), 1 => "[ -~]{0,5}"],
-        0..12,
-    )
-    .prop_map(|parts| parts.concat())
-}
-
 fn texts() -> impl Strategy<Value = Texts> {
+    let text = hostile::printable;
     (text(), text(), text(), text()).prop_map(|(path, name, literal, template)| Texts {
         path,
         name,
@@ -325,10 +259,9 @@ proptest! {
         }
         let rendered = render(&names.layout());
         prop_assert!(!rendered.notes.is_empty());
-        let mut found = BTreeSet::new();
-        places(&grammar::parse(&rendered.main), "", &mut found);
-        let mut known = BTreeSet::from(["/http/server/location/return".to_owned()]);
-        places(&grammar::parse(&render(&given.harmless().layout()).main), "", &mut known);
+        let found = names_of(&rendered.main);
+        let mut known = names_of(&render(&given.harmless().layout()).main);
+        known.insert("/http/server/location/return".to_owned());
         prop_assert!(found.is_subset(&known), "{:?}", found.difference(&known).collect::<Vec<_>>());
     }
 }
