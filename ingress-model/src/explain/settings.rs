@@ -4,7 +4,7 @@ use k8s_openapi::api::{core::v1::ConfigMap, networking::v1::Ingress};
 use serde::Serialize;
 
 use crate::{
-    annotation::{self, AnnotationInfo, Scope, Status, Use},
+    annotation::{self, AnnotationInfo, Scope, Use},
     config::{Fate, GlobalConfig, KeyUse, key_uses},
     layout::{Location, Server},
     object::{ObjectKind, ObjectName},
@@ -49,10 +49,9 @@ pub enum SettingSource {
     Default,
 }
 
-/// What annotations have no effect since no version acts on them where nobody wrote them.
+/// Annotations that only choose Ingresses are shown where somebody wrote them.
 fn is_shown(info: &AnnotationInfo, used: Option<&Use>) -> bool {
-    let is_known = info.status == Status::Supported && info.scope != Scope::Ingress;
-    used.is_some() || is_known
+    used.is_some() || info.scope != Scope::Ingress
 }
 
 impl Explainer<'_> {
