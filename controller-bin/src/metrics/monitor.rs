@@ -1,4 +1,7 @@
-//! The socket over which NGINX's workers report requests: one JSON array a connection.
+//! The socket over which NGINX's workers report requests: one report a connection.
+//!
+//! The first line of a report, `dropped N`, tells how many requests it lacks because there were too many; each other line
+//! is a request, with tabs between the parts.
 
 use std::{
     fs::Permissions, io, os::unix::fs::PermissionsExt, path::Path, sync::Arc, time::Duration,
@@ -81,5 +84,97 @@ impl Monitor {
 async fn read_report(stream: UnixStream) -> io::Result<Vec<RequestRecord>> {
     let mut report = Vec::new();
     stream.take(MAX_REPORT).read_to_end(&mut report).await?;
-    serde_json::from_slice(&report).map_err(io::Error::from)
+    Ok(parse(&String::from_utf8_lossy(&report)))
+}
+
+/// The requests of a report. Lines that are none are passed over.
+fn parse(report: &str) -> Vec<RequestRecord> {
+    report.lines().filter_map(parse_record).collect()
+}
+
+/// The parts of a line in the order of `$request_record`.
+fn parse_record(line: &str) -> Option<RequestRecord> {
+    let mut parts = line.splitn(14, '\t');
+    let record = RequestRecord {
+        host: known(parts.next()?),
+        namespace: parts.next()?.to_owned(),
+        ingress: parts.next()?.to_owned(),
+        service: parts.next()?.to_owned(),
+        canary: parts.next()?.to_owned(),
+        method: known(parts.next()?),
+        status: known(parts.next()?),
+        request_length: number(parts.next()?),
+        request_time: number(parts.next()?),
+        response_length: number(parts.next()?),
+        upstream_latency: number(parts.next()?),
+        upstream_header_time: number(parts.next()?),
+        upstream_response_time: number(parts.next()?),
+        path: parts.next()?.to_owned(),
+    };
+    Some(record)
+}
+
+/// A text that NGINX has for every request that could be read.
+fn known(text: &str) -> String {
+    if text.is_empty() { "-" } else { text }.to_owned()
+}
+
+/// A number; -1 where nothing was measured, or a retry left several.
+fn number(text: &str) -> f64 {
+    text.parse().unwrap_or(-1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_read() {
+        let report = "dropped 2\n\
+            shop.test\tns\tshop\tweb\t\tGET\t200\t80\t0.050\t500\t0.001\t0.010\t0.049\t/a\n\
+            shop.test\tns\tshop\tweb\tcanary\tGET\t502\t80\t0.050\t500\t0.001, 0.002\t-\t0.049 : 0.001\t/a\tb\n\
+            \t\t\t\t\t\t400\t0\t0.000\t150\t\t\t\t\n\
+            no\trecord\n";
+        let records = parse(report);
+        let expected = RequestRecord {
+            host: "shop.test".into(),
+            namespace: "ns".into(),
+            ingress: "shop".into(),
+            service: "web".into(),
+            canary: String::new(),
+            path: "/a".into(),
+            method: "GET".into(),
+            status: "200".into(),
+            request_length: 80.0,
+            request_time: 0.05,
+            response_length: 500.0,
+            upstream_latency: 0.001,
+            upstream_header_time: 0.01,
+            upstream_response_time: 0.049,
+        };
+        let retried = RequestRecord {
+            canary: "canary".into(),
+            path: "/a\tb".into(),
+            status: "502".into(),
+            upstream_latency: -1.0,
+            upstream_header_time: -1.0,
+            upstream_response_time: -1.0,
+            ..expected.clone()
+        };
+        let unreadable = RequestRecord {
+            host: "-".into(),
+            namespace: String::new(),
+            ingress: String::new(),
+            service: String::new(),
+            path: String::new(),
+            canary: String::new(),
+            method: "-".into(),
+            status: "400".into(),
+            request_length: 0.0,
+            request_time: 0.0,
+            response_length: 150.0,
+            ..retried
+        };
+        assert_eq!(records, [expected, retried, unreadable]);
+    }
 }

@@ -1,5 +1,6 @@
 -- Balancer phase: gives NGINX the peer for each attempt of a request.
 
+local algorithm = require("ingress.balancer.algorithm")
 local backends = require("ingress.backends")
 local ngx_balancer = require("ngx.balancer")
 
@@ -63,6 +64,9 @@ end
 
 -- log_by_lua, only needed where an algorithm learns from responses.
 function _M.after_balance()
+  if not algorithm.learns then
+    return
+  end
   local backend = serving_backend(peek)
   local instance = backend and backend.balancer
   if instance and instance.after_balance then

@@ -4,6 +4,7 @@
 
 local config = require("ingress.config")
 local lrucache = require("resty.lrucache")
+local ocsp = require("ingress.ocsp")
 local servers = require("ingress.servers")
 local ssl = require("ngx.ssl")
 
@@ -33,7 +34,7 @@ local function parse(pem)
   if config.enable_ocsp then
     chain, err = ssl.cert_pem_to_der(pem)
     if not chain then
-      return nil, "certificate chain: " .. tostring(err)
+      ngx.log(ngx.WARN, "no OCSP responses will be stapled, the chain cannot be read: ", err)
     end
   end
   return { pairs = { { certificate = certificate, key = key } }, chain = chain }
@@ -62,6 +63,8 @@ local function parsed(uid)
     fresh = { pairs = known and known.pairs, chain = known and known.chain }
   end
   fresh.generation = generation
+  -- What an issuer says of one text is not about the next one.
+  fresh.id = uid .. "/" .. generation
   cache:set(uid, fresh)
   return fresh.pairs and fresh or nil
 end
@@ -106,6 +109,9 @@ function _M.call()
   if not ok then
     ngx.log(ngx.ERR, "setting the certificate for ", name, ": ", err)
     return ngx.exit(ngx.ERROR)
+  end
+  if found.chain then
+    ocsp.staple(found.id, found.chain)
   end
 end
 

@@ -1,8 +1,9 @@
--- Rewrite phase: every request finds its backend here, or one that stands in for it, or ends with 503; and its canary is
--- chosen.
+-- Rewrite phase: every request finds its backend here, or one that stands in for it, or ends with 503; its canary is
+-- chosen; and it gets an identifier.
 
 local backends = require("ingress.backends")
 local canary = require("ingress.canary")
+local request_id = require("ingress.request_id")
 
 local get = backends.get_resolved
 local set_header = ngx.req.set_header
@@ -62,8 +63,8 @@ local function goes_to_default_backend()
   return true
 end
 
--- rewrite_by_lua
-function _M.rewrite()
+-- rewrite_by_lua. `names_requests` tells whether requests without an identifier get one here, in $req_id.
+function _M.rewrite(names_requests)
   local name = var.proxy_upstream_name
   -- A subrequest (authentication, mirror) shares the variables of the request it belongs to, not its backend.
   if not name or NOT_BALANCED[name] or ngx.is_subrequest then
@@ -78,6 +79,10 @@ function _M.rewrite()
   end
   if backend.alternative then
     var.proxy_alternative_upstream_name = goes_to_canary(backend) and backend.alternative or ""
+  end
+  if names_requests and not var.http_x_request_id then
+    -- The map of this name would ask NGINX for one.
+    var.req_id = request_id.next()
   end
 end
 

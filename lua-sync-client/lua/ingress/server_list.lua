@@ -16,22 +16,12 @@ local hosts = servers.hosts
 
 local _M = {}
 
--- A stapled response belongs to one certificate: without it the next handshake asks the responder anew.
-local function forget_ocsp_responses(uids)
-  for _, uid in ipairs(uids) do
-    ngx.shared.ocsp_response_cache:delete(uid)
-  end
-end
-
 local function put_changed(changes, store, values)
-  local changed = {}
   for id, text in pairs(values) do
     if text ~= NO_CERTIFICATE and store:read(id) ~= text then
       changes:put(store, id, text)
-      changed[#changed + 1] = id
     end
   end
-  return changed
 end
 
 local function remove_absent(changes, store, values)
@@ -52,7 +42,7 @@ function _M.patch(update)
   end
   local changes = transaction.new()
   -- A host must never point at a certificate that is not there yet, or no longer.
-  local changed = put_changed(changes, certificates, update.certificates)
+  put_changed(changes, certificates, update.certificates)
   put_changed(changes, hosts, update.servers)
   for host, uid in pairs(update.servers) do
     if uid == NO_CERTIFICATE then
@@ -72,12 +62,7 @@ function _M.patch(update)
     remove_absent(changes, certificates, update.certificates)
   end
   changes:set_revision(certificates, update.revision)
-  local ok, failure = changes:commit()
-  if ok then
-    forget_ocsp_responses(changed)
-    forget_ocsp_responses(update.remove_certificates)
-  end
-  return ok, failure
+  return changes:commit()
 end
 
 local function update_of(certificate, server, revision)

@@ -13,6 +13,8 @@ return {
   end,
   ["by name"] = function()
     check.equal(requested({ ["load-balance"] = "ewma" }), "ewma")
+    algorithm.choose({ ["load-balance"] = "ewma" })
+    check.equal(algorithm.learns, true)
   end,
   ["hashing goes before the name"] = function()
     check.equal(requested({ ["load-balance"] = "ewma", upstreamHashByConfig = { ["upstream-hash-by"] = "$uri" } }),

@@ -1,3 +1,4 @@
+local algorithm = require("ingress.balancer.algorithm")
 local backend_list = require("ingress.backend_list")
 local backends = require("ingress.backends")
 local balancer = require("ingress.balancer")
@@ -55,6 +56,10 @@ return {
       told[#told + 1] = "canary"
     end
     var.proxy_upstream_name, var.proxy_alternative_upstream_name = "main", ""
+    algorithm.learns = false
+    balancer.after_balance()
+    check.equal(told, {}, "nobody learns")
+    algorithm.learns = true
     balancer.after_balance()
     var.proxy_alternative_upstream_name = "canary"
     balancer.after_balance()

@@ -20,6 +20,7 @@ mod ewma;
 mod external_names;
 mod hashing;
 mod metrics;
+mod ocsp;
 mod routing;
 mod support;
 mod units;

@@ -3,15 +3,14 @@
 use std::{fs, os::unix::fs::PermissionsExt};
 use std::{io::Read, os::unix::net::UnixListener};
 
-use serde_json::Value;
-
 use crate::support::{
+    eventually,
     nginx::{Nginx, Setup},
     upstream::{Upstream, backend},
 };
 
 #[test]
-fn every_request_is_in_one_of_the_arrays() {
+fn every_request_is_in_one_of_the_reports() {
     let nginx = Nginx::start_with(Setup {
         metrics: true,
         ..Setup::default()
@@ -29,58 +28,65 @@ fn every_request_is_in_one_of_the_arrays() {
     nginx.get("unknown");
     nginx.get("retried");
 
-    let mut records: Vec<Value> = Vec::new();
+    let mut records: Vec<Vec<String>> = Vec::new();
     while records.len() < 7 {
-        let mut text = String::new();
-        listener
-            .accept()
-            .unwrap()
-            .0
-            .read_to_string(&mut text)
-            .unwrap();
-        let batch: Vec<Value> = serde_json::from_str(&text).unwrap();
-        assert!(!batch.is_empty());
+        let (dropped, batch) = report(&listener);
+        assert_eq!((dropped, batch.is_empty()), (0, false));
         records.extend(batch);
     }
     assert_eq!(records.len(), 7);
 
-    let first = &records[0];
-    for (member, expected) in [
-        ("host", "shop.test"),
-        ("namespace", "shop"),
-        ("ingress", "front"),
-        ("service", "web"),
-        ("canary", ""),
-        ("path", "/"),
-        ("method", "GET"),
-        ("status", "200"),
-    ] {
-        assert_eq!(first[member], expected, "{member}");
+    let (texts, numbers) = records[0].split_at(7);
+    let (path, numbers) = numbers.split_last().unwrap();
+    assert_eq!(
+        texts,
+        ["shop.test", "shop", "front", "web", "", "GET", "200"]
+    );
+    assert_eq!(path, "/");
+    assert_eq!(numbers.len(), 6);
+    for number in numbers {
+        let number: f64 = number.parse().unwrap();
+        assert!(number >= 0.0, "{:?}", records[0]);
     }
-    for member in [
-        "requestLength",
-        "requestTime",
-        "responseLength",
-        "upstreamLatency",
-        "upstreamHeaderTime",
-        "upstreamResponseTime",
-    ] {
-        assert!(
-            first[member].as_f64().is_some_and(|value| value >= 0.0),
-            "{member} in {first}"
-        );
-    }
-    assert_eq!(first["upstreamResponseLength"], 2);
-    assert_eq!(first.as_object().unwrap().len(), 15);
     // Nothing was measured, or more than one value.
-    assert_eq!(
-        (&records[5]["status"], &records[5]["upstreamLatency"]),
-        (&"503".into(), &(-1).into())
-    );
-    assert_eq!(
-        (&records[6]["status"], &records[6]["upstreamResponseTime"]),
-        (&"502".into(), &(-1).into())
-    );
+    assert_eq!((&*records[5][6], &*records[5][10]), ("503", ""));
+    assert_eq!(records[6][6], "502");
+    assert!(records[6][12].parse::<f64>().is_err(), "{:?}", records[6]);
+}
+
+#[test]
+fn what_is_too_much_is_counted() {
+    let nginx = Nginx::start_with(Setup {
+        metrics: true,
+        ..Setup::default()
+    });
+    let path = nginx.directory().join("metrics.sock");
+    nginx.post_backends(&[backend("a", &[Upstream::start("up")])]);
+    // Nobody listens: what could not be sent is not kept, only counted.
+    nginx.get("a");
+    nginx.get("a");
+    eventually("a report that nobody takes", || {
+        nginx
+            .log()
+            .contains("sending the metrics of 2 requests")
+            .then_some(())
+    });
+    let listener = UnixListener::bind(&path).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+    nginx.get("a");
+    let (dropped, records) = report(&listener);
+    assert_eq!((dropped, records.len()), (2, 1));
+}
+
+/// The next report: how many requests it lacks, and the parts of each.
+fn report(listener: &UnixListener) -> (u64, Vec<Vec<String>>) {
+    let mut text = String::new();
+    let mut stream = listener.accept().unwrap().0;
+    stream.read_to_string(&mut text).unwrap();
+    let mut lines = text.lines();
+    let dropped = lines.next().unwrap().strip_prefix("dropped ").unwrap();
+    let records = lines.map(|line| line.split('\t').map(str::to_owned).collect());
+    (dropped.parse().unwrap(), records.collect())
 }
 
 #[test]

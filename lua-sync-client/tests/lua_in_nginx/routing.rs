@@ -301,3 +301,19 @@ fn a_service_decides_without_seeing_the_variables_of_the_request() {
     let asked = ask("401", "").header("WWW-Authenticate").to_owned();
     assert_eq!(asked, "Basic realm=\"x\"");
 }
+
+#[test]
+fn requests_get_an_identifier_unless_they_have_one() {
+    let nginx = Nginx::start();
+    nginx.post_backends(&[backend("a", &[Upstream::start("up")])]);
+    let identifier = |headers: &[(&str, &str)]| {
+        let answer = nginx.get_with("a", headers);
+        answer.header("X-Identifier").to_owned()
+    };
+    assert_eq!(identifier(&[("X-Request-ID", "own")]), "own");
+    let (one, two) = (identifier(&[]), identifier(&[]));
+    assert_ne!(one, two);
+    for text in [one, two] {
+        assert!(text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    }
+}

@@ -38,6 +38,10 @@ pub(crate) fn directives(
     add("tcp_nopush", vec![switch(true)]);
     add("log_subrequest", vec![switch(true)]);
     add("reset_timedout_connection", vec![switch(true)]);
+    if !context.http_names.contains("request_pool_size") {
+        // What a proxied request takes with all of its variables, at once instead of in two parts.
+        add("request_pool_size", vec![word("8k")]);
+    }
     add("keepalive_timeout", vec![time(config.keep_alive)]);
     add("keepalive_requests", vec![word(config.keep_alive_requests)]);
     if capabilities.has_keepalive_min_timeout() && config.keep_alive.0 > 0 {

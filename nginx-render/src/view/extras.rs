@@ -39,6 +39,8 @@ pub(crate) struct Shared {
     pub(crate) caches_answers: bool,
     /// The length of the longest name of a header for endpoints that an Ingress sets.
     pub(crate) longest_header: usize,
+    /// Whether a server reads the identifier of a request in other places than the header for endpoints.
+    pub(crate) reads_request_id: bool,
 }
 
 impl Extras {
@@ -83,5 +85,6 @@ impl Shared {
         );
         self.caches_answers |= other.caches_answers;
         self.longest_header = self.longest_header.max(other.longest_header);
+        self.reads_request_id |= other.reads_request_id;
     }
 }

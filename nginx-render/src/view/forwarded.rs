@@ -21,6 +21,11 @@ pub(crate) struct ForwardedView {
     pub(crate) mixes: bool,
     /// The variable with the port that the client connected to.
     pub(crate) arrival_port: Printed,
+    /// The variable with the port that the client asked for: that of a header, or the one above. A map costs a request
+    /// as much as two headers do, so none stands between two variables that are always the same.
+    pub(crate) passed_port: Printed,
+    /// The variable with the scheme that the client asked for, likewise.
+    pub(crate) client_scheme: Printed,
     pub(crate) https_port: u16,
     /// The variable with the address that connected to NGINX.
     pub(crate) last_hop: Printed,
@@ -77,15 +82,23 @@ impl ForwardedView {
             header.into_iter().chain(trusted).collect()
         });
         let variable = |name: &str| constant(name.to_owned());
+        let arrival_port = match (proxy_protocol, mixes) {
+            (true, _) => "$proxy_protocol_server_port",
+            (false, true) => "$arrival_port",
+            (false, false) => "$server_port",
+        };
+        let (passed_port, client_scheme) = if forwarded {
+            ("$pass_server_port", "$client_scheme")
+        } else {
+            (arrival_port, "$scheme")
+        };
         Ok(Self {
             trusts_headers: forwarded,
             proxy_protocol,
             mixes,
-            arrival_port: variable(match (proxy_protocol, mixes) {
-                (true, _) => "$proxy_protocol_server_port",
-                (false, true) => "$arrival_port",
-                (false, false) => "$server_port",
-            }),
+            arrival_port: variable(arrival_port),
+            passed_port: variable(passed_port),
+            client_scheme: variable(client_scheme),
             https_port: context.environment.ports.https,
             last_hop: variable(match (proxy_protocol, has_real_ip) {
                 (false, _) if mixes => "$last_hop",

@@ -2,7 +2,12 @@
 
 use std::sync::Arc;
 
-use ingress_model::{Layout, config::RenderConfig, layout::BackendProtocol, value::Literal};
+use ingress_model::{
+    Layout,
+    config::RenderConfig,
+    layout::BackendProtocol,
+    value::{Literal, Snippet},
+};
 
 use crate::{
     capabilities::Module,
@@ -48,6 +53,10 @@ pub(crate) struct HttpView<'a> {
     pub(crate) telemetry: Vec<Directive>,
     pub(crate) geoip: Vec<DatabaseView>,
     pub(crate) generate_request_id: bool,
+    /// Whether the Lua side makes identifiers of requests, which costs less than NGINX's own ones.
+    pub(crate) lua_names_requests: bool,
+    /// What the Lua side reports of a request.
+    pub(crate) request_record: Printed,
     /// What endpoints are told about the connection unless it is to be upgraded.
     pub(crate) no_upgrade: Printed,
     pub(crate) hsts: Option<Printed>,
@@ -111,6 +120,10 @@ impl<'a> HttpView<'a> {
             telemetry: telemetry::inherited(layout, context, notes)?,
             geoip: geoip::databases(context, notes)?,
             generate_request_id: config.generate_request_id,
+            lua_names_requests: config.generate_request_id
+                && !shared.reads_request_id
+                && !reads_request_id(config),
+            request_record: constant(RECORD.join("\\t")),
             no_upgrade: if config.upstream_keepalive_connections > 0 {
                 plain("")?
             } else {
@@ -159,6 +172,44 @@ impl<'a> HttpView<'a> {
             has_status: context.capabilities.has(Module::StubStatus),
         })
     }
+}
+
+/// The variables of a record of a request, in the order in which the controller reads them. The path is last: nothing
+/// keeps it from having a separator in it.
+const RECORD: [&str; 14] = [
+    "$host",
+    "$namespace",
+    "$ingress_name",
+    "$service_name",
+    "$proxy_alternative_upstream_name",
+    "$request_method",
+    "$status",
+    "$request_length",
+    "$request_time",
+    "$bytes_sent",
+    "$upstream_connect_time",
+    "$upstream_header_time",
+    "$upstream_response_time",
+    "$location_path",
+];
+
+/// Whether something for all servers reads `$request_id`, which is another identifier than the Lua side's, or `$req_id`
+/// before the Lua side has set it.
+fn reads_request_id(config: &RenderConfig) -> bool {
+    let snippets = [
+        &config.http_snippet,
+        &config.server_snippet,
+        &config.location_snippet,
+    ];
+    let snippets = snippets.into_iter().flatten().map(Snippet::as_str);
+    let headers = config.proxy_set_headers.iter().chain(&config.add_headers);
+    let templates = headers.map(|(_, value)| value.as_str());
+    let templates = templates.chain([config.log_format_upstream.as_str()]);
+    let own = |text: &str| text.contains("request_id");
+    snippets
+        .into_iter()
+        .any(|text| own(text) || text.contains("req_id"))
+        || templates.into_iter().any(own)
 }
 
 /// Tables of requests: which are logged, which are refused.

@@ -93,16 +93,29 @@ pub(crate) fn render(server: &Server, context: &Context<'_>) -> Result<Fragment,
     };
     let view = builder.view();
     let Builder {
-        extras, mut notes, ..
+        mut extras,
+        mut notes,
+        ..
     } = builder;
     notes.extend(extras.notes);
-    let text = Text::read(&view.render()?, &extras.sources);
+    let text = view.render()?;
+    extras.shared.reads_request_id = reads_request_id(&text);
+    let text = Text::read(&text, &extras.sources);
     Ok(Fragment {
         text,
         files: extras.files,
         notes,
         shared: extras.shared,
     })
+}
+
+/// Whether a text refers to the identifier of a request, except to tell endpoints.
+fn reads_request_id(text: &str) -> bool {
+    let is_header = |at: usize| {
+        text.get(..at)
+            .is_some_and(|it| it.ends_with("X-Request-ID $"))
+    };
+    text.contains("request_id") || text.match_indices("req_id").any(|(at, _)| !is_header(at))
 }
 
 /// Collects what goes with a server while its view is made.

@@ -3,7 +3,7 @@
 use crate::value::Seconds;
 
 use super::{
-    Context, KEY, KeyInfo, Status,
+    Context, KEY, KeyInfo,
     read::{
         boolean, buffer, ciphers, curves, number, optional, session_cache_size, ticket_key, time,
         tls_versions,
@@ -136,7 +136,6 @@ pub(super) const KEYS: &[KeyInfo] = &[
         name: "enable-ocsp",
         value: "boolean",
         default: "false",
-        status: Status::NotYet,
         example: "true",
         bad: Some("sure"),
         doc: "Whether the state of certificates is stapled.",

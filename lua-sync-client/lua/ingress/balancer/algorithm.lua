@@ -10,7 +10,8 @@ local FALLBACK = "round_robin"
 
 local type = type
 
-local _M = {}
+-- Whether some backend of this worker has an algorithm that learns from responses.
+local _M = { learns = false }
 local warned = {}
 
 local function text(value)
@@ -39,7 +40,9 @@ end
 function _M.choose(spec)
   local name = _M.requested(spec)
   if NAMES[name] then
-    return require("ingress.balancer." .. name)
+    local module = require("ingress.balancer." .. name)
+    _M.learns = _M.learns or module.after_balance ~= nil
+    return module
   end
   if not warned[name] then
     warned[name] = true

@@ -30,6 +30,8 @@ pub(crate) struct Setup {
     pub(crate) resolv_conf: String,
     /// Whether metrics are sent, to the socket `metrics.sock` in the directory.
     pub(crate) metrics: bool,
+    /// Whether OCSP responses are stapled.
+    pub(crate) ocsp: bool,
 }
 
 impl Default for Setup {
@@ -41,6 +43,7 @@ impl Default for Setup {
             body_size: "4m",
             resolv_conf: String::new(),
             metrics: false,
+            ocsp: false,
         }
     }
 }
@@ -258,6 +261,7 @@ fn lua_settings(directory: &Path, setup: &Setup, status: u16, checksum: &str) ->
     json!({
         "checksum": checksum,
         "enable_metrics": setup.metrics,
+        "enable_ocsp": setup.ocsp,
         "listen_ports": {"status_port": status.to_string()},
         "metrics_socket": directory.join("metrics.sock"),
         "resolv_conf": directory.join("resolv.conf"),
