@@ -11,9 +11,8 @@ use std::{
 
 use axum::{
     Json, Router,
-    extract::State,
+    extract::{RawQuery, State},
     http::StatusCode,
-    response::{IntoResponse, Response},
     routing::get,
 };
 use lua_sync_client::LuaSyncClient;
@@ -128,23 +127,68 @@ impl Health {
     }
 }
 
-/// The health check at `path`, and `/build`. Merge metrics and whatever else is to be shown at the same port into it.
+/// The name of the check that always succeeds.
+const PING: &str = "ping";
+
+/// The name of the check of the controller and its NGINX.
+const CONTROLLER: &str = "nginx-ingress-controller";
+
+/// The health check at `path`, its two parts below it, and `/build`. Merge metrics and whatever else is to be shown at
+/// the same port into it. As with Kubernetes' own programs, `?verbose` lists the parts and `?exclude=NAME` leaves one out.
 pub fn router(health: Health, path: &str) -> Router {
-    let ping = format!("{}/ping", path.trim_end_matches('/'));
+    let below = path.trim_end_matches('/');
     Router::new()
         .route(path, get(check))
-        .route(&ping, get("ok"))
+        .route(&format!("{below}/{PING}"), get("ok"))
+        .route(&format!("{below}/{CONTROLLER}"), get(check_controller))
         .route("/build", get(build))
         .with_state(health)
 }
 
-async fn check(State(health): State<Health>) -> Response {
-    match health.check().await {
-        Ok(()) => "ok".into_response(),
-        Err(illness) => {
-            let text = format!("nginx-ingress-controller: {illness}\n");
-            (StatusCode::INTERNAL_SERVER_ERROR, text).into_response()
+async fn check(State(health): State<Health>, RawQuery(query): RawQuery) -> (StatusCode, String) {
+    let query = query.unwrap_or_default();
+    let parameters = || query.split('&');
+    let is_excluded =
+        |name: &str| parameters().any(|word| word.strip_prefix("exclude=") == Some(name));
+    let is_verbose = parameters().any(|word| word == "verbose" || word.starts_with("verbose="));
+    let mut lines = Vec::new();
+    let mut illness = None;
+    for name in [PING, CONTROLLER] {
+        if is_excluded(name) {
+            lines.push(format!("[+]{name} excluded: ok"));
+            continue;
         }
+        let result = if name == CONTROLLER {
+            health.check().await
+        } else {
+            Ok(())
+        };
+        match result {
+            Ok(()) => lines.push(format!("[+]{name} ok")),
+            Err(found) => {
+                lines.push(format!("[-]{name} failed: {found}"));
+                illness = Some(found);
+            }
+        }
+    }
+    let (status, verdict) = match illness {
+        Some(_) => (StatusCode::INTERNAL_SERVER_ERROR, "failed"),
+        None => (StatusCode::OK, "passed"),
+    };
+    if status == StatusCode::OK && !is_verbose {
+        return (status, "ok".to_owned());
+    }
+    lines.push(format!("healthz check {verdict}\n"));
+    (status, lines.join("\n"))
+}
+
+async fn check_controller(State(health): State<Health>) -> (StatusCode, String) {
+    match health.check().await {
+        Ok(()) => (StatusCode::OK, "ok".to_owned()),
+        Err(illness) => (
+            StatusCode::INTERNAL_SERVER_ERROR,
+            format!("{CONTROLLER}: {illness}\n"),
+        ),
     }
 }
 
@@ -153,12 +197,14 @@ async fn check(State(health): State<Health>) -> Response {
 struct Build {
     name: &'static str,
     release: &'static str,
+    repository: &'static str,
 }
 
 async fn build() -> Json<Build> {
     Json(Build {
-        name: "nginx-ingress-controller",
+        name: CONTROLLER,
         release: env!("CARGO_PKG_VERSION"),
+        repository: env!("CARGO_PKG_NAME"),
     })
 }
 
@@ -166,7 +212,6 @@ async fn build() -> Json<Build> {
 mod tests {
     use std::path::Path;
 
-    use axum::{body::to_bytes, http::StatusCode};
     use lua_sync_client::{Endpoint, Settings};
 
     use super::*;
@@ -201,14 +246,34 @@ mod tests {
         assert_eq!(text().await, "the controller is shutting down");
     }
 
+    async fn asked(health: Health, query: &str) -> (u16, String) {
+        let query = (!query.is_empty()).then(|| query.to_owned());
+        let (status, text) = check(State(health), RawQuery(query)).await;
+        (status.as_u16(), text)
+    }
+
     #[tokio::test]
     async fn illness_is_told_with_status_500() {
-        let response = check(State(health(&[]))).await;
-        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
-        let body = to_bytes(response.into_body(), 1000).await.unwrap();
+        let want = "[+]ping ok\n[-]nginx-ingress-controller failed: the first configuration is not in force yet\n\
+                    healthz check failed\n";
+        assert_eq!(asked(health(&[]), "").await, (500, want.to_owned()));
+        let (status, text) = check_controller(State(health(&[]))).await;
         assert_eq!(
-            body,
-            "nginx-ingress-controller: the first configuration is not in force yet\n"
+            (status.as_u16(), text.as_str()),
+            (
+                500,
+                "nginx-ingress-controller: the first configuration is not in force yet\n"
+            )
         );
+    }
+
+    #[tokio::test]
+    async fn parts_can_be_left_out_and_listed() {
+        let without = "exclude=nginx-ingress-controller";
+        assert_eq!(asked(health(&[]), without).await, (200, "ok".to_owned()));
+        let want = "[+]ping ok\n[+]nginx-ingress-controller excluded: ok\nhealthz check passed\n";
+        let verbose = format!("verbose&{without}");
+        assert_eq!(asked(health(&[]), &verbose).await, (200, want.to_owned()));
+        assert_eq!(asked(health(&[]), "exclude=ping").await.0, 500);
     }
 }

@@ -18,7 +18,7 @@
 //! `--sync-rate-limit` allows. The two ways have queues of their own, so that neither waits for the other.
 //!
 //! What there is to say of all this goes to an [observe::Observer], and from there to [metrics] and, where objects come
-//! from an API server, by [publish] to Events and the status of Ingresses.
+//! from an API server, by [publish] to Events and the status of Ingresses, and to the page of [ui].
 //!
 //! Nothing that objects, files, NGINX or the API server do ends the controller once it runs: what fails is logged, tried
 //! again, and until then the last good configuration serves. Only a fault in the program itself does, a panic that is not
@@ -56,12 +56,14 @@ pub mod preflight;
 pub mod publish;
 pub mod quarantine;
 mod run;
+mod serving;
 pub mod shutdown;
 pub mod store;
 pub mod stored;
 pub mod stream_files;
 pub mod sync;
 mod triggers;
+pub mod ui;
 pub mod watch;
 
 pub use args::Args;

@@ -12,9 +12,9 @@ pub trait Observer: fmt::Debug + Send + Sync + 'static {
         let _ = (outcome, took);
     }
 
-    /// NGINX was told of endpoints, certificates and the like.
-    fn told(&self, applied: &Applied) {
-        let _ = applied;
+    /// A sync is over: NGINX was told of endpoints, certificates and the like, where there was something to tell.
+    fn told(&self, told: &Told) {
+        let _ = told;
     }
 
     /// NGINX runs with new configuration files.
@@ -48,9 +48,9 @@ impl Observer for Vec<Arc<dyn Observer>> {
         }
     }
 
-    fn told(&self, applied: &Applied) {
+    fn told(&self, told: &Told) {
         for each in self {
-            each.told(applied);
+            each.told(told);
         }
     }
 
@@ -79,8 +79,37 @@ impl Observer for Vec<Arc<dyn Observer>> {
     }
 }
 
+/// What NGINX was told in a sync.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// What was sent.
+    pub applied: Applied,
+    /// Time between the first change that the sync answers and its start.
+    pub waited: Duration,
+    /// How long it took to merge the objects.
+    pub merge: Duration,
+    /// How long it took to tell NGINX.
+    pub tell: Duration,
+    /// Whether files have to be loaded besides.
+    pub loads: bool,
+}
+
+impl Told {
+    /// How many things were sent, removals included.
+    #[must_use]
+    pub fn sent(&self) -> usize {
+        let Applied {
+            backends_sent,
+            certificates_sent,
+            servers_sent,
+            ..
+        } = self.applied;
+        backends_sent + certificates_sent + servers_sent
+    }
+}
+
 /// Configuration files that came into force.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Load {
     /// Why they are different from those before.
     pub reasons: Vec<ReloadReason>,

@@ -2,7 +2,6 @@
 
 use std::{
     fmt, io,
-    net::TcpListener,
     path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
@@ -28,16 +27,16 @@ use tokio::{
 use tracing::{error, info, warn};
 
 use crate::{
-    admission::{self, AdmissionError, AdmissionServer, Inspector, Reviewer, Sandbox},
+    admission::{AdmissionError, Inspector, Reviewer, Sandbox},
     args::Args,
     certificate,
     chain::chain,
     cluster::{self, ClusterError},
     dataplane::DataPlane,
-    health::{self, Health},
+    health::Health,
     load::{Loader, Memory},
     manifests::{self, AssumedClass, Manifests, ManifestsError},
-    metrics::{Metrics, MetricsError},
+    metrics::{Metrics, MetricsError, Sources},
     nginx::{
         configuration::{Configuration, ConfigurationError},
         machine,
@@ -49,11 +48,13 @@ use crate::{
     preflight::{self, PreflightError},
     publish::Publisher,
     quarantine::Quarantine,
-    shutdown::Signals,
+    shutdown::{self, Signals},
     store::Store,
     stream_files::StreamFiles,
     sync::{Cause, LoadFiles, Sync},
-    triggers, watch,
+    triggers,
+    ui::Board,
+    watch,
 };
 
 /// How long the last syncs may take at the end.
@@ -148,6 +149,10 @@ impl Args {
     /// # Errors
     ///
     /// When it cannot start. What goes wrong later is logged and tried again.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "the order in which everything starts and ends is told in one place"
+    )]
     pub async fn run(self) -> Result<ExitCode, Error> {
         let mut signals = Signals::listen().map_err(|source| Error::Signals { source })?;
         // It fails when a program around us has chosen already.
@@ -185,19 +190,25 @@ impl Args {
         );
         let (ending, ended) = signal::channel(false);
         let publisher = self.publish(&source, &store, &ended);
-        let metrics = Arc::new(self.metrics(&health, publisher.as_ref())?);
+        let board = self.board(&store, &health);
+        let sources = Sources::new(&store, &process);
+        let metrics = self.metrics(&health, sources, publisher.as_ref(), board.as_ref())?;
+        let metrics = Arc::new(metrics);
 
         let (syncs, sync_queue) = sync_queue::channel(sync_queue::Settings {
             shutdown_within: Some(DRAIN),
             ..sync_queue::Settings::default()
         });
         let (loads, load_queue) = self.load_queue()?;
+        show_depths(&metrics, &syncs, &loads);
         let options = self.rules_for(&source, certificate).await;
         let reviewer = Reviewer::new(Arc::clone(&store), options.clone())
             .with_inspector(inspector)
             .with_sandbox(sandbox)
             .with_metrics(metrics.admission());
-        let webhook = self.serve_webhook(&store, reviewer, ended).await?;
+        let webhook = self
+            .serve_webhook(source.client(), &store, reviewer, ended)
+            .await?;
         let planner = Arc::new(Planner::new(
             Arc::clone(&store),
             Arc::clone(&plane),
@@ -214,6 +225,7 @@ impl Args {
             quarantine,
             observer: Arc::clone(&metrics) as _,
             annotations_prefix: self.rules.annotations_prefix.clone(),
+            most_generations: self.nginx.most_generations(),
             memory: Memory::default(),
         };
         let sync = Sync {
@@ -238,7 +250,9 @@ impl Args {
         ));
         tasks.spawn(metrics.listen(&directory)?);
         tasks.spawn(self.follow_election(&metrics, publisher.as_ref()));
-        tasks.spawn(self.serve_health(health.clone(), &metrics)?);
+        tasks.spawn(self.serve_health(health.clone(), &metrics, board)?);
+        let reopen = shutdown::reopen_logs(Arc::clone(&process));
+        tasks.spawn(reopen.map_err(|source| Error::Signals { source })?);
         tasks.spawn(webhook);
         // On threads of their own: merging and rendering take the processor for a while.
         let mut queues = JoinSet::new();
@@ -345,7 +359,7 @@ impl Args {
     }
 
     /// NGINX's directory, from the root: its own working directory is another one than ours.
-    fn nginx_directory(&self) -> PathBuf {
+    pub(crate) fn nginx_directory(&self) -> PathBuf {
         let directory = &self.nginx.nginx_dir;
         std::path::absolute(directory).unwrap_or_else(|_| directory.clone())
     }
@@ -408,15 +422,24 @@ impl Args {
         }
     }
 
+    /// What remembers what happens for the page, if there is one.
+    fn board(&self, store: &Arc<Store>, health: &Health) -> Option<Arc<Board>> {
+        let board = || Board::new(Arc::clone(store), health.clone());
+        self.ports.enable_ui.then(|| Arc::new(board()))
+    }
+
     /// What counts what happens, and passes it on to who acts on it.
     fn metrics(
         &self,
         health: &Health,
+        sources: Sources,
         publisher: Option<&Publisher>,
+        board: Option<&Arc<Board>>,
     ) -> Result<Metrics, MetricsError> {
         let mut observers: Vec<Arc<dyn Observer>> = vec![Arc::new(Readiness(health.clone()))];
         observers.extend(publisher.map(Publisher::observer));
-        Metrics::new(self, Arc::new(observers))
+        observers.extend(board.map(|board| Arc::clone(board) as _));
+        Metrics::new(self, sources, Arc::new(observers))
     }
 
     /// Shows whether this replica leads, if one is elected.
@@ -447,59 +470,26 @@ impl Args {
             Source::Cluster { client, .. } => Some(Publisher::start(self, client, store, ended)),
         }
     }
+}
 
-    /// Answers the API server's questions about Ingresses, if flags ask for it. The port is taken before this returns;
-    /// answers come once all objects are known, since an Ingress is judged beside those that are there.
-    async fn serve_webhook(
-        &self,
-        store: &Arc<Store>,
-        reviewer: Reviewer,
-        mut ended: Receiver<bool>,
-    ) -> Result<impl Future<Output = ()> + use<>, Error> {
-        let server = match admission::Settings::from_flags(&self.admission)? {
-            Some(settings) => Some(AdmissionServer::bind(settings, Arc::new(reviewer)).await?),
-            None => None,
-        };
-        let store = Arc::clone(store);
-        Ok(async move {
-            let Some(server) = server else { return };
-            store.until_ready().await;
-            server
-                .serve(async move {
-                    // Without a sender the end has come as well.
-                    let _ended = ended.wait_for(|ended| *ended).await;
-                })
-                .await;
-        })
-    }
+/// Shows how much waits in the queues.
+fn show_depths(
+    metrics: &Metrics,
+    syncs: &sync_queue::Handle<Cause>,
+    loads: &sync_queue::Handle<LoadFiles>,
+) {
+    let (syncs, loads) = (syncs.clone(), loads.clone());
+    metrics.watch_queue("syncs", move || syncs.depth());
+    metrics.watch_queue("loads", move || loads.depth());
+}
 
-    /// Answers health checks, at a port that is taken before this returns.
-    fn serve_health(
-        &self,
-        health: Health,
-        metrics: &Metrics,
-    ) -> Result<impl Future<Output = ()> + use<>, Error> {
-        let port = self.ports.healthz_port;
-        let (host, bound) = match self.ports.healthz_host.as_deref() {
-            Some(host) => (host, TcpListener::bind((host, port))),
-            // All addresses: those of IPv6 are served by the same socket, where there is IPv6.
-            None => (
-                "*",
-                TcpListener::bind(("::", port)).or_else(|_| TcpListener::bind(("0.0.0.0", port))),
-            ),
-        };
-        let failed = |source| Error::Listen {
-            address: format!("{host}:{port}"),
-            source,
-        };
-        let listener = bound.map_err(failed)?;
-        listener.set_nonblocking(true).map_err(failed)?;
-        let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
-        let router = health::router(health, &self.ports.health_check_path).merge(metrics.router());
-        Ok(async move {
-            // It never ends by itself.
-            let _ended = axum::serve(listener, router).await;
-        })
+impl Source {
+    /// A client of the API server that objects come from, if they come from one.
+    fn client(&self) -> Option<&Client> {
+        match self {
+            Self::Manifests { .. } => None,
+            Self::Cluster { client, .. } => Some(client),
+        }
     }
 }
 

@@ -1,12 +1,14 @@
-//! The end of the controller: asked for by a signal, hurried by a second one.
+//! The signals that the controller takes. Most ask for its end, and a second one hurries it.
 
-use std::{fs, io, time::Duration};
+use std::{fs, io, sync::Arc, time::Duration};
 
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     time::sleep,
 };
 use tracing::{info, warn};
+
+use crate::nginx::process::Process;
 
 /// The signals that ask for the end: SIGTERM, from Kubernetes; SIGINT and SIGQUIT, from a terminal, and SIGHUP when it is
 /// closed, unless the controller was started so that it does not mind that (nohup(1)).
@@ -71,6 +73,24 @@ impl Signals {
             () = received(self.hang_up.as_mut()) => "SIGHUP",
         }
     }
+}
+
+/// Has NGINX open its logs anew whenever SIGUSR1 comes, as one does after log files were moved away (NGINX docs:
+/// controlling nginx).
+///
+/// # Errors
+///
+/// When the system does not let us take the signal.
+pub fn reopen_logs(process: Arc<Process>) -> io::Result<impl Future<Output = ()>> {
+    let mut user = signal(SignalKind::user_defined1())?;
+    Ok(async move {
+        while user.recv().await.is_some() {
+            match process.reopen_logs().await {
+                Ok(()) => info!(signal = "SIGUSR1", "nginx opens its logs anew"),
+                Err(error) => warn!(%error, "cannot have nginx open its logs anew"),
+            }
+        }
+    })
 }
 
 /// Waits for a signal, for ever if it is not taken.

@@ -8,7 +8,7 @@ use tracing::{debug, info};
 use crate::{
     dataplane::{DataPlane, TellError},
     guard::Panicked,
-    observe::Observer,
+    observe::{Observer, Told},
     planner::Planner,
     store::{Change, Store},
 };
@@ -74,14 +74,20 @@ impl Sync {
             self.loads.enqueue_skippable(LoadFiles);
         }
         let applied = self.plane.tell().await?;
-        let told = began.elapsed().saturating_sub(merged);
         let Some(applied) = applied else {
             debug!(cause = ?task.key, changes = summary(&changes), ?merged, "merged; nginx does not run yet");
             return Ok(());
         };
-        self.observer.told(&applied);
-        let sent = applied.backends_sent + applied.certificates_sent + applied.servers_sent;
-        if sent > 0 || behind {
+        let told = Told {
+            applied,
+            waited: task.waited,
+            merge: merged,
+            tell: began.elapsed().saturating_sub(merged),
+            loads: behind,
+        };
+        self.observer.told(&told);
+        let Told { applied, tell, .. } = &told;
+        if told.sent() > 0 || behind {
             info!(
                 cause = ?task.key,
                 changes = summary(&changes),
@@ -91,7 +97,7 @@ impl Sync {
                 loads = behind,
                 waited = ?task.waited,
                 ?merged,
-                ?told,
+                told = ?tell,
                 "synced",
             );
         } else {

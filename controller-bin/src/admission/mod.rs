@@ -3,7 +3,7 @@
 //! ```text
 //! API server ──TLS──▶ [server]: connections ──▶ body ──▶ protocol: AdmissionReview ──▶ [`Review`] ──▶ answer
 //!                        ▲
-//!                     identity ◀── certificate and key files, read again and again
+//!                     identity ◀── certificate and key files, read again and again ◀── [`SelfSigned`], or somebody else
 //! ```
 //!
 //! Whoever reaches the port may ask, not only the API server, so that everything has a bound: connections, headers,
@@ -28,6 +28,7 @@ mod inspector;
 mod protocol;
 mod reviewer;
 mod sandbox;
+mod self_signed;
 mod server;
 
 use std::{io, path::PathBuf, time::Duration};
@@ -44,6 +45,7 @@ pub use self::{
     protocol::{QuestionError, answer},
     reviewer::Reviewer,
     sandbox::{Sandbox, SandboxError},
+    self_signed::{SelfSigned, SelfSignedError},
     server::AdmissionServer,
 };
 
@@ -139,6 +141,9 @@ pub enum AdmissionError {
     /// The certificate or its key cannot be used.
     #[error("cannot use the webhook's certificate")]
     Identity(#[from] IdentityError),
+    /// No certificate can be made.
+    #[error(transparent)]
+    SelfSigned(#[from] SelfSignedError),
     /// NGINX cannot be asked as `--admission-nginx-test` wants it.
     #[error("cannot do what flag --admission-nginx-test asks for")]
     Sandbox(#[from] SandboxError),

@@ -33,6 +33,10 @@ pub struct MetricsArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
     pub monitor_max_batch_size: u32,
 
+    /// Most label sets that metrics of requests may have, and those of the webhook; 0: no bound
+    #[arg(long, value_name = "COUNT", default_value_t = 20_000)]
+    pub metrics_max_series: usize,
+
     /// Upper bounds of the buckets of times, in seconds
     #[arg(long, value_name = "BOUNDS", value_delimiter = ',',
           default_values_t = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0])]

@@ -18,6 +18,7 @@ use std::{collections::BTreeSet, ffi::OsString};
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches, parser::ValueSource};
 
+pub(crate) use self::value::switch;
 pub use self::{
     admission::AdmissionArgs,
     kubernetes::KubernetesArgs,
@@ -30,7 +31,6 @@ pub use self::{
     status::StatusArgs,
     value::Given,
 };
-pub(crate) use self::value::switch;
 
 /// Everything that the command line says.
 #[derive(Clone, Debug, clap::Parser)]
@@ -128,6 +128,7 @@ impl Args {
         self.ports.check()?;
         self.nginx.check()?;
         self.status.check()?;
+        self.admission.check()?;
         self.metrics.check()
     }
 

@@ -24,6 +24,10 @@ pub struct NginxArgs {
     #[arg(long, value_name = "RATE", default_value = "0.3", value_parser = value::rate)]
     pub sync_rate_limit: f64,
 
+    /// How many configurations may have workers that still finish their requests before the next reload waits; 0: any
+    #[arg(long, value_name = "COUNT", default_value_t = 10)]
+    pub max_old_generations: u32,
+
     /// Retries of an update of endpoints or certificates
     #[arg(long, value_name = "COUNT", default_value_t = 15)]
     pub dynamic_configuration_retries: u32,
@@ -91,6 +95,13 @@ impl NginxArgs {
     pub fn maxmind_editions(&self) -> impl Iterator<Item = &str> {
         let editions = self.maxmind_edition_ids.split(',');
         editions.filter(|edition| !edition.is_empty())
+    }
+
+    /// How many configurations may have workers that still finish their requests; `None`: any number.
+    #[must_use]
+    pub fn most_generations(&self) -> Option<usize> {
+        let most = usize::try_from(self.max_old_generations).ok()?;
+        (most > 0).then_some(most)
     }
 
     /// Time between the signal to end and the end of NGINX.

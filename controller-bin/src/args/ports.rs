@@ -47,6 +47,10 @@ pub struct PortArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     pub health_check_timeout: u32,
 
+    /// Show a page for people at /ui of --healthz-port, to clients of this machine only
+    #[arg(long, default_value = "false", action = clap::ArgAction::Set, value_parser = value::switch)]
+    pub enable_ui: bool,
+
     /// Pass TLS of hosts with ssl-passthrough through to their Services
     #[arg(long, default_value = "false", action = clap::ArgAction::Set, value_parser = value::switch)]
     pub enable_ssl_passthrough: bool,

@@ -1,9 +1,14 @@
 //! What the validating webhook does.
 
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, PoisonError},
+};
+
 use ingress_model::ObjectName;
 use prometheus::{Gauge, IntCounterVec, IntGauge, Registry};
 
-use super::{Identity, controller::keep};
+use super::{Identity, controller::keep, limit::SeriesLimit};
 use crate::admission::Course;
 
 /// Counters of verdicts, and gauges about the last review.
@@ -11,6 +16,9 @@ use crate::admission::Course;
 pub struct AdmissionMetrics {
     success: IntCounterVec,
     errors: IntCounterVec,
+    limit: SeriesLimit,
+    /// Verdicts and Ingresses that are counted. Those that were refused need not exist, so that they never go.
+    known: Arc<Mutex<HashSet<Vec<String>>>>,
     tested_ingresses: IntGauge,
     tested_duration: Gauge,
     render_ingresses: IntGauge,
@@ -24,7 +32,11 @@ impl AdmissionMetrics {
     ///
     /// # Errors
     /// When one of the names is taken in the registry.
-    pub fn register(registry: &Registry, identity: &Identity) -> Result<Self, prometheus::Error> {
+    pub fn register(
+        registry: &Registry,
+        identity: &Identity,
+        limit: SeriesLimit,
+    ) -> Result<Self, prometheus::Error> {
         let verdicts = |name, help| {
             let opts = identity.opts(name, help);
             keep(
@@ -47,6 +59,8 @@ impl AdmissionMetrics {
         Ok(Self {
             success: verdicts("check_success", "Ingresses that the webhook accepted")?,
             errors: verdicts("check_errors", "Ingresses that the webhook refused")?,
+            limit,
+            known: Arc::default(),
             tested_ingresses: count("tested_ingresses", "Ingresses rendered in the last review")?,
             tested_duration: time(
                 "tested_duration",
@@ -70,14 +84,21 @@ impl AdmissionMetrics {
 
     /// An Ingress was accepted.
     pub fn accepted(&self, name: &ObjectName) {
-        let labels = [name.namespace(), name.name()];
-        self.success.with_label_values(&labels).inc();
+        self.count("accepted", &self.success, name);
     }
 
     /// An Ingress was refused.
     pub fn refused(&self, name: &ObjectName) {
+        self.count("refused", &self.errors, name);
+    }
+
+    fn count(&self, verdict: &str, counter: &IntCounterVec, name: &ObjectName) {
         let labels = [name.namespace(), name.name()];
-        self.errors.with_label_values(&labels).inc();
+        let series = [verdict, labels[0], labels[1]].map(str::to_owned);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.limit.admits(&mut known, &series) {
+            counter.with_label_values(&labels).inc();
+        }
     }
 
     /// A review has taken this course.
@@ -95,7 +116,7 @@ impl AdmissionMetrics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::exposition;
+    use crate::metrics::{exposition, limit::SeriesMetrics};
 
     #[test]
     fn verdicts_are_counted_by_ingress() {
@@ -105,9 +126,12 @@ mod tests {
             namespace: "n".into(),
             pod: "p".into(),
         };
-        let metrics = AdmissionMetrics::register(&registry, &identity).unwrap();
+        let series = SeriesMetrics::register(&registry, &identity).unwrap();
+        let limit = series.limit("checks", 2);
+        let metrics = AdmissionMetrics::register(&registry, &identity, limit).unwrap();
         metrics.accepted(&ObjectName::new("shop", "cart"));
         metrics.refused(&ObjectName::new("shop", "bad"));
+        metrics.refused(&ObjectName::new("shop", "worse"));
         metrics.reviewed(&Course {
             considered: 3,
             ..Course::default()
@@ -116,6 +140,7 @@ mod tests {
         for line in [
             r#"check_success{controller_class="c",controller_namespace="n",controller_pod="p",ingress="cart",namespace="shop"} 1"#,
             r#"check_errors{controller_class="c",controller_namespace="n",controller_pod="p",ingress="bad",namespace="shop"} 1"#,
+            r#"metric_series_dropped{controller_class="c",controller_namespace="n",controller_pod="p",sort="checks"} 1"#,
             r#"admission_render_ingresses{controller_class="c",controller_namespace="n",controller_pod="p"} 3"#,
         ] {
             assert!(

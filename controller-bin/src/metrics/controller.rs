@@ -1,11 +1,10 @@
 //! What the controller itself does: reloads, pushes, the configuration in force.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use ingress_model::ReloadReason;
 use prometheus::{
-    Gauge, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry,
-    core::Collector,
+    Gauge, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry, core::Collector,
 };
 
 use super::Identity;
@@ -19,7 +18,6 @@ pub struct ControllerMetrics {
     success: IntCounter,
     errors: IntCounter,
     reload_reasons: IntCounterVec,
-    sync_duration: Histogram,
     leader: IntGaugeVec,
 }
 
@@ -29,10 +27,6 @@ impl ControllerMetrics {
     /// # Errors
     /// When one of the names is taken in the registry.
     pub fn register(registry: &Registry, identity: &Identity) -> Result<Self, prometheus::Error> {
-        let sync_opts = identity.opts(
-            "sync_duration_seconds",
-            "Time from the start of a sync to its end",
-        );
         Ok(Self {
             config_hash: keep(
                 registry,
@@ -71,10 +65,6 @@ impl ControllerMetrics {
                     ),
                     &["reason"],
                 )?,
-            )?,
-            sync_duration: keep(
-                registry,
-                Histogram::with_opts(HistogramOpts::from(sync_opts))?,
             )?,
             leader: keep(
                 registry,
@@ -119,11 +109,6 @@ impl ControllerMetrics {
     /// This replica leads by the Lease of that name, or does not any more.
     pub fn leads(&self, lease: &str, leads: bool) {
         self.leader.with_label_values(&[lease]).set(leads.into());
-    }
-
-    /// A sync ended after this time.
-    pub fn sync_ended(&self, duration: Duration) {
-        self.sync_duration.observe(duration.as_secs_f64());
     }
 }
 

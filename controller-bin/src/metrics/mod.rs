@@ -1,33 +1,56 @@
 //! What Prometheus scrapes, under the names that ingress-nginx's dashboards and alerts use.
 //!
 //! [`ControllerMetrics`] counts what the controller does; [`RequestMetrics`] what NGINX's workers report about requests
-//! over the socket of [`monitor`]. Names and labels are part of the interface; the `prometheus` crate is used since it
-//! exports names verbatim (counters without `_total`).
+//! over the socket of [`monitor`]; [`nginx`], [`certificates`] and [`orphans`] show what is so at the moment of the
+//! question. Names and labels are part of the interface; the `prometheus` crate is used since it exports names verbatim
+//! (counters without `_total`). What ingress-nginx does not have is in [`progress`] and [`limit`].
 
 pub mod admission;
+pub mod certificates;
 pub mod controller;
+pub mod limit;
 pub mod monitor;
+pub mod nginx;
+pub mod orphans;
+pub mod progress;
 pub mod requests;
+mod scrapes;
+#[cfg(test)]
+mod tests;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     error::Error,
-    io,
+    fmt, io,
+    net::{Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
-use axum::{Router, http::StatusCode, response::IntoResponse, routing::get};
+use axum::{
+    Router,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+    routing::get,
+};
 use ingress_model::{Host, ObjectName, Outcome, Server};
-use lua_sync_client::Applied;
 use prometheus::{Encoder, Gauge, Opts, Registry, TextEncoder};
+use sync_queue::Depth;
 
-use self::monitor::Monitor;
+use self::{
+    certificates::CertificateMetrics, limit::SeriesMetrics, monitor::Monitor, nginx::NginxMetrics,
+    orphans::OrphanMetrics, progress::ProgressMetrics, scrapes::Scrapes,
+};
 use crate::{
     args::{Args, MetricsArgs},
-    observe::{Load, Observer},
+    nginx::process::Process,
+    observe::{Load, Observer, Told},
     publish::leader::Leadership,
+    store::Store,
 };
 
 pub use admission::AdmissionMetrics;
@@ -83,20 +106,56 @@ pub enum MetricsError {
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
+    scrapes: Scrapes,
     /// `None` without `--enable-metrics`.
     gathered: Option<Gathered>,
+    /// One answer is made at a time: what is looked up is shown in gauges that all answers share.
+    scraping: tokio::sync::Mutex<()>,
     next: Arc<dyn Observer>,
 }
 
-#[derive(Debug)]
+/// What is looked up when somebody asks for the metrics.
+#[derive(Clone, Debug)]
+pub struct Sources {
+    /// The objects.
+    pub store: Arc<Store>,
+    /// NGINX.
+    pub process: Arc<Process>,
+}
+
+impl Sources {
+    /// The objects of this store, and this NGINX.
+    #[must_use]
+    pub fn new(store: &Arc<Store>, process: &Arc<Process>) -> Self {
+        Self {
+            store: Arc::clone(store),
+            process: Arc::clone(process),
+        }
+    }
+}
+
 struct Gathered {
+    sources: Sources,
+    /// NGINX's status server.
+    status: SocketAddr,
     controller: ControllerMetrics,
     /// `None` without a webhook.
     admission: Option<AdmissionMetrics>,
     requests: Arc<RequestMetrics>,
+    nginx: NginxMetrics,
+    certificates: CertificateMetrics,
+    orphans: OrphanMetrics,
+    progress: ProgressMetrics,
+    /// Whether it is for us to say when certificates end: we lead, or there is nobody else.
+    shows_expiry: AtomicBool,
     /// What requests are counted for. Most syncs change endpoints only and leave it as it is.
     served: Mutex<Servers>,
+    latest: Mutex<Option<Arc<Outcome>>>,
+    queues: Mutex<Vec<(&'static str, DepthOf)>>,
 }
+
+/// Tells how much waits in a queue.
+type DepthOf = Box<dyn Fn() -> Depth + Send + Sync>;
 
 /// Servers by host, as a layout has them.
 type Servers = BTreeMap<Host, Arc<Server>>;
@@ -112,22 +171,40 @@ impl Metrics {
     ///
     /// # Errors
     /// When buckets are not in rising order.
-    pub fn new(args: &Args, next: Arc<dyn Observer>) -> Result<Self, MetricsError> {
+    pub fn new(
+        args: &Args,
+        sources: Sources,
+        next: Arc<dyn Observer>,
+    ) -> Result<Self, MetricsError> {
         let registry = Registry::new();
         #[cfg(target_os = "linux")]
         registry.register(Box::new(
             prometheus::process_collector::ProcessCollector::for_self(),
         ))?;
+        let scrapes = Scrapes::register(&registry)?;
         let gathered = args
             .metrics
             .enable_metrics
-            .then(|| Gathered::register(&registry, args))
+            .then(|| Gathered::register(&registry, args, sources))
             .transpose()?;
         Ok(Self {
             registry,
+            scrapes,
             gathered,
+            scraping: tokio::sync::Mutex::default(),
             next,
         })
+    }
+
+    /// Shows how much waits in a queue.
+    pub fn watch_queue(
+        &self,
+        name: &'static str,
+        depth: impl Fn() -> Depth + Send + Sync + 'static,
+    ) {
+        if let Some(gathered) = &self.gathered {
+            lock(&gathered.queues).push((name, Box::new(depth)));
+        }
     }
 
     /// Opens the socket that workers report to; the answer counts what they say while it is polled.
@@ -160,8 +237,10 @@ impl Metrics {
         loop {
             leadership.gained().await;
             gathered.controller.leads(election, true);
+            gathered.shows_expiry.store(true, Ordering::Relaxed);
             leadership.lost().await;
             gathered.controller.leads(election, false);
+            gathered.shows_expiry.store(false, Ordering::Relaxed);
         }
     }
 
@@ -172,22 +251,36 @@ impl Metrics {
     }
 
     /// Answers `/metrics`.
-    pub fn router(&self) -> Router {
-        let registry = self.registry.clone();
-        Router::new().route(
-            "/metrics",
-            get(async move || match exposition(&registry) {
-                Ok(text) => ([("content-type", prometheus::TEXT_FORMAT)], text).into_response(),
-                Err(error) => {
-                    (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response()
-                }
-            }),
-        )
+    pub fn router(self: &Arc<Self>) -> Router {
+        let metrics = Arc::clone(self);
+        Router::new().route("/metrics", get(async move || metrics.answer().await))
+    }
+
+    async fn answer(&self) -> Response {
+        let scrape = self.scrapes.begin();
+        let response = match self.text().await {
+            Ok(text) => ([("content-type", prometheus::TEXT_FORMAT)], text).into_response(),
+            Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),
+        };
+        scrape.answered(response.status());
+        response
+    }
+
+    /// Everything as it is now, as Prometheus reads it.
+    ///
+    /// # Errors
+    /// When a metric cannot be written as text, which a registered one always can.
+    pub async fn text(&self) -> Result<String, prometheus::Error> {
+        let _alone = self.scraping.lock().await;
+        if let Some(gathered) = &self.gathered {
+            gathered.look_up().await;
+        }
+        exposition(&self.registry)
     }
 }
 
 impl Gathered {
-    fn register(registry: &Registry, args: &Args) -> Result<Self, MetricsError> {
+    fn register(registry: &Registry, args: &Args, sources: Sources) -> Result<Self, MetricsError> {
         let identity = Identity {
             class: args.rules.controller_class.clone(),
             namespace: args.kubernetes.pod_namespace.clone().unwrap_or_default(),
@@ -201,23 +294,35 @@ impl Gathered {
         let build = Gauge::with_opts(build)?;
         build.set(1.0);
         registry.register(Box::new(build))?;
+        let series = SeriesMetrics::register(registry, &identity)?;
+        let limit = |sort| series.limit(sort, args.metrics.metrics_max_series);
         Ok(Self {
+            sources,
+            status: (Ipv4Addr::LOCALHOST, args.ports.status_port).into(),
             controller: ControllerMetrics::register(registry, &identity)?,
             admission: (args.admission.validating_webhook.as_ref())
-                .map(|_| AdmissionMetrics::register(registry, &identity))
+                .map(|_| AdmissionMetrics::register(registry, &identity, limit("checks")))
                 .transpose()?,
             requests: Arc::new(RequestMetrics::register(
                 registry,
                 &identity,
                 settings(&args.metrics),
+                limit("requests"),
             )?),
+            nginx: NginxMetrics::register(registry, &identity)?,
+            certificates: CertificateMetrics::register(registry, &identity.class)?,
+            orphans: OrphanMetrics::register(registry, &identity)?,
+            progress: ProgressMetrics::register(registry, &identity)?,
+            shows_expiry: AtomicBool::new(args.kubernetes.manifests.is_some()),
             served: Mutex::default(),
+            latest: Mutex::default(),
+            queues: Mutex::default(),
         })
     }
 
     /// Counts requests for these servers from now on.
     fn serve(&self, servers: &Servers) {
-        let mut served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut served = lock(&self.served);
         if *served == *servers {
             return;
         }
@@ -229,6 +334,33 @@ impl Gathered {
         self.requests.serve(hosts.collect(), &ingresses);
         served.clone_from(servers);
     }
+
+    /// Brings up to date what is looked up.
+    async fn look_up(&self) {
+        let Sources { store, process } = &self.sources;
+        let latest = lock(&self.latest).clone();
+        if let Some(outcome) = latest {
+            let shows_expiry = self.shows_expiry.load(Ordering::Relaxed);
+            self.certificates.refresh(&outcome, store, shows_expiry);
+            self.orphans.refresh(&outcome, store);
+        }
+        for (name, depth) in &*lock(&self.queues) {
+            self.progress.queue(name, depth());
+        }
+        self.nginx.refresh(process.pid(), self.status).await;
+    }
+}
+
+impl fmt::Debug for Gathered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gathered")
+            .field("sources", &self.sources)
+            .finish_non_exhaustive()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn settings(args: &MetricsArgs) -> RequestMetricsSettings {
@@ -251,18 +383,23 @@ fn settings(args: &MetricsArgs) -> RequestMetricsSettings {
 impl Observer for Metrics {
     fn merged(&self, outcome: &Arc<Outcome>, took: Duration) {
         if let Some(gathered) = &self.gathered {
-            gathered.controller.sync_ended(took);
+            gathered.progress.merged(took);
             gathered.serve(&outcome.model.layout.servers);
+            *lock(&gathered.latest) = Some(Arc::clone(outcome));
         }
         self.next.merged(outcome, took);
     }
 
-    fn told(&self, applied: &Applied) {
-        self.next.told(applied);
+    fn told(&self, told: &Told) {
+        if let Some(gathered) = &self.gathered {
+            gathered.progress.told(told);
+        }
+        self.next.told(told);
     }
 
     fn loaded(&self, load: &Load) {
         if let Some(gathered) = &self.gathered {
+            gathered.progress.loaded(load);
             gathered
                 .controller
                 .reload_succeeded(load.checksum.parse().unwrap_or_default(), &load.reasons);
@@ -278,10 +415,16 @@ impl Observer for Metrics {
     }
 
     fn isolated(&self, ingress: &ObjectName, reason: &str) {
+        if let Some(gathered) = &self.gathered {
+            gathered.progress.keep_apart(ingress, true);
+        }
         self.next.isolated(ingress, reason);
     }
 
     fn recovered(&self, ingress: &ObjectName) {
+        if let Some(gathered) = &self.gathered {
+            gathered.progress.keep_apart(ingress, false);
+        }
         self.next.recovered(ingress);
     }
 }

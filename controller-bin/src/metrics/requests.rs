@@ -9,7 +9,7 @@ use ingress_model::ObjectName;
 use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, Registry};
 use serde::Deserialize;
 
-use super::Identity;
+use super::{Identity, limit::SeriesLimit};
 
 /// One request, as a worker reports it. Times are in seconds, lengths in bytes; `-1` means that there was none, or that
 /// a retry left more than one.
@@ -78,7 +78,35 @@ pub struct RequestMetrics {
     hosts: RwLock<HashSet<String>>,
     /// The label values in use, by Ingress, so that they can go with it.
     series: Mutex<HashMap<ObjectName, HashSet<Vec<String>>>>,
+    limit: SeriesLimit,
 }
+
+/// Methods that are told apart; a client may send any other word.
+const METHODS: [&str; 20] = [
+    "GET",
+    "HEAD",
+    "POST",
+    "PUT",
+    "PATCH",
+    "DELETE",
+    "OPTIONS",
+    "CONNECT",
+    "TRACE",
+    "PROPFIND",
+    "PROPPATCH",
+    "MKCOL",
+    "COPY",
+    "MOVE",
+    "LOCK",
+    "UNLOCK",
+    "REPORT",
+    "SEARCH",
+    "PURGE",
+    "QUERY",
+];
+
+/// What all other methods are counted as.
+const OTHER_METHOD: &str = "_OTHER";
 
 const LABELS: [&str; 7] = [
     "canary",
@@ -99,6 +127,7 @@ impl RequestMetrics {
         registry: &Registry,
         identity: &Identity,
         settings: RequestMetricsSettings,
+        limit: SeriesLimit,
     ) -> Result<Self, prometheus::Error> {
         let mut labels = LABELS.to_vec();
         if settings.per_host {
@@ -181,6 +210,7 @@ impl RequestMetrics {
             histograms,
             hosts,
             series,
+            limit,
         })
     }
 
@@ -207,10 +237,11 @@ impl RequestMetrics {
         } else {
             record.status.clone()
         };
+        let method = Some(record.method.as_str()).filter(|method| METHODS.contains(method));
         let mut values = vec![
             record.canary.clone(),
             record.ingress.clone(),
-            record.method.clone(),
+            method.unwrap_or(OTHER_METHOD).to_owned(),
             record.namespace.clone(),
             record.path.clone(),
             record.service.clone(),
@@ -218,6 +249,15 @@ impl RequestMetrics {
         ];
         if settings.per_host {
             values.push(record.host.clone());
+        }
+        let ingress = ObjectName::new(&record.namespace, &record.ingress);
+        let mut series = self.series.lock().unwrap_or_else(PoisonError::into_inner);
+        // Behind the lock, so that no series comes back after its Ingress has gone.
+        if !self
+            .limit
+            .admits(series.entry(ingress).or_default(), &values)
+        {
+            return;
         }
         if let Some(requests) = &self.requests {
             requests.with_label_values(&values).inc();
@@ -228,13 +268,6 @@ impl RequestMetrics {
                 histogram.with_label_values(&values).observe(value);
             }
         }
-        let ingress = ObjectName::new(&record.namespace, &record.ingress);
-        self.series
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .entry(ingress)
-            .or_default()
-            .insert(values);
     }
 
     /// Says which hosts and Ingresses are served now; what was counted for other Ingresses is forgotten.
@@ -262,6 +295,7 @@ impl RequestMetrics {
                         let _absent = histogram.remove_label_values(values);
                     }
                 }
+                self.limit.released(series.len());
                 false
             });
     }
@@ -270,7 +304,7 @@ impl RequestMetrics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::exposition;
+    use crate::metrics::{exposition, limit::SeriesMetrics};
 
     fn settings() -> RequestMetricsSettings {
         RequestMetricsSettings {
@@ -310,7 +344,9 @@ mod tests {
             namespace: "n".into(),
             pod: "p".into(),
         };
-        let metrics = RequestMetrics::register(&registry, &identity, settings).unwrap();
+        let series = SeriesMetrics::register(&registry, &identity).unwrap();
+        let limit = series.limit("requests", 3);
+        let metrics = RequestMetrics::register(&registry, &identity, settings, limit).unwrap();
         metrics.serve(
             HashSet::from(["shop.test".into()]),
             &BTreeSet::from([ObjectName::new("ns", "shop")]),
@@ -360,6 +396,39 @@ mod tests {
             !text.contains("bytes_sent") && !text.contains("request_size"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn no_client_can_make_series_without_end() {
+        let (registry, metrics) = metrics(settings());
+        for number in 0..100 {
+            let method = format!("X-{number}");
+            metrics.observe(&RequestRecord { method, ..record() });
+        }
+        for number in 0..10 {
+            let status = (400 + number).to_string();
+            metrics.observe(&RequestRecord { status, ..record() });
+        }
+        metrics.observe(&record());
+        let text = exposition(&registry).unwrap();
+        let count = |name: &str| {
+            let mut lines = text.lines().filter(|line| line.contains(name));
+            let line = lines.find(|line| !line.starts_with('#')).unwrap();
+            line.rsplit(' ').next().unwrap().to_owned()
+        };
+        assert_eq!(
+            count(
+                r#"requests{canary="",controller_class="c",controller_namespace="n",controller_pod="p",host="shop.test",ingress="shop",method="_OTHER""#
+            ),
+            "100"
+        );
+        assert_eq!(count("metric_series{"), "3");
+        assert_eq!(count("metric_series_dropped{"), "9");
+        // There is room again.
+        metrics.serve(HashSet::from(["shop.test".into()]), &BTreeSet::new());
+        metrics.observe(&record());
+        let text = exposition(&registry).unwrap();
+        assert!(text.contains(r#"method="GET""#), "{text}");
     }
 
     #[test]

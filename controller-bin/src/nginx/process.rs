@@ -89,6 +89,8 @@ struct Program {
 enum Order {
     /// Load the configuration anew, or start at once with it.
     Reload,
+    /// Open the logs anew.
+    Reopen,
     /// Finish what is being done and end.
     Quit,
     /// End at once.
@@ -181,6 +183,15 @@ impl Process {
     /// When it has ended for good.
     pub async fn reload(&self) -> Result<(), ProcessError> {
         self.order(Order::Reload).await
+    }
+
+    /// Has the process open its logs anew; one that does not run at the moment does so when it is started.
+    ///
+    /// # Errors
+    ///
+    /// When it has ended for good.
+    pub async fn reopen_logs(&self) -> Result<(), ProcessError> {
+        self.order(Order::Reopen).await
     }
 
     /// Has the process finish its requests and end; what is not finished in time is cut off.
@@ -321,6 +332,7 @@ impl Supervisor {
                 }
                 order = self.orders.recv(), if open => match order {
                     Some(Order::Reload) => signal(pid, Signal::HUP),
+                    Some(Order::Reopen) => signal(pid, Signal::USR1),
                     Some(Order::Quit) => {
                         asked = true;
                         signal(pid, Signal::QUIT);
@@ -342,7 +354,7 @@ impl Supervisor {
         tokio::select! {
             biased;
             order = self.orders.recv() => match order {
-                Some(Order::Reload) => std::ops::ControlFlow::Continue(()),
+                Some(Order::Reload | Order::Reopen) => std::ops::ControlFlow::Continue(()),
                 Some(Order::Quit | Order::Terminate) | None => std::ops::ControlFlow::Break(()),
             },
             () = sleep(pause) => std::ops::ControlFlow::Continue(()),

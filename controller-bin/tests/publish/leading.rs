@@ -206,3 +206,29 @@ async fn the_flags_name_the_lease_or_forbid_it() {
         assert!(status_writes(state).is_empty());
     });
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_the_default_flags_another_replica_writes_within_fifteen_seconds() {
+    let api = cluster().await;
+    api.apply(&ingress("i", "nginx"));
+    let default = "--election-ttl=30s";
+    let a = Replica::start(&api, "a", &["--publish-status-address=10.9.0.1", default]).await;
+    api.wait_until("a writes", |state| addresses(state, "i") == ["10.9.0.1"])
+        .await;
+    let _b = Replica::start(&api, "b", &["--publish-status-address=10.9.0.2", default]).await;
+    let looks = api.read(|state| state.count(Verb::Get, "leases"));
+    api.wait_until("b has seen the Lease", |state| {
+        state.count(Verb::Get, "leases") > looks + 1
+    })
+    .await;
+    let broken = Instant::now();
+    drop(a);
+    api.wait_until_within(Duration::from_secs(20), "b writes", |state| {
+        addresses(state, "i") == ["10.9.0.2"]
+    })
+    .await;
+    let took = broken.elapsed();
+    assert!(took <= Duration::from_secs(15), "{took:?}");
+    // Each status has one writer after the other, never both.
+    api.read(|state| assert_eq!(status_writes(state).len(), 2));
+}

@@ -153,6 +153,18 @@ impl ApiDouble {
         self.shared.wait_until(what, condition).await;
     }
 
+    /// The same, but waits so long.
+    pub(crate) async fn wait_until_within(
+        &self,
+        patience: std::time::Duration,
+        what: &str,
+        condition: impl Fn(&State) -> bool,
+    ) {
+        self.shared
+            .wait_until_within(patience, what, condition)
+            .await;
+    }
+
     // Faults of single requests.
 
     /// Does this to the next so many requests of that sort. Among several faults for a request the

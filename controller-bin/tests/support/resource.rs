@@ -21,7 +21,7 @@ pub(crate) struct Resource {
 }
 
 /// Every kind of the double.
-pub(crate) static RESOURCES: [Resource; 12] = [
+pub(crate) static RESOURCES: [Resource; 13] = [
     core("configmaps", "ConfigMap"),
     Resource {
         fields: &[
@@ -66,6 +66,15 @@ pub(crate) static RESOURCES: [Resource; 12] = [
         has_status: true,
         fields: &["spec.clusterIP", "spec.type"],
         ..core("services", "Service")
+    },
+    Resource {
+        namespaced: false,
+        has_generation: true,
+        ..grouped(
+            "admissionregistration.k8s.io",
+            "validatingwebhookconfigurations",
+            "ValidatingWebhookConfiguration",
+        )
     },
     grouped("coordination.k8s.io", "leases", "Lease"),
     Resource {
