@@ -1,7 +1,8 @@
 //! Finding what NGINX refuses where its error names no line (`unknown "x" variable`).
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, convert::Infallible};
 
+use futures::FutureExt;
 use ingress_model::ObjectName;
 
 /// What may be at fault.
@@ -38,6 +39,16 @@ pub(crate) async fn find<T: Clone, E>(
     Ok(suspects.pop())
 }
 
+/// [`find`], for a question that is answered at once.
+pub(crate) fn find_now<T: Clone>(
+    suspects: Vec<T>,
+    mut accepts: impl FnMut(&[T]) -> bool,
+) -> Option<T> {
+    let accepts = async |out: &[T]| Ok::<_, Infallible>(accepts(out));
+    let Ok(found) = find(suspects, accepts).now_or_never()?;
+    found
+}
+
 /// The keys of a ConfigMap whose values are not what they were.
 pub(crate) fn changed_keys(
     now: &BTreeMap<String, String>,
@@ -51,8 +62,6 @@ pub(crate) fn changed_keys(
 
 #[cfg(test)]
 mod tests {
-    use std::convert::Infallible;
-
     use super::*;
 
     /// Who is found among so many, if these are guilty and something else is or is not; and how often NGINX was asked.
@@ -88,6 +97,13 @@ mod tests {
     async fn nobody_is_blamed_for_the_fault_of_something_else() {
         assert_eq!(search(50, &[3], true).await, (None, 1));
         assert_eq!(search(0, &[], true).await, (None, 0));
+    }
+
+    #[test]
+    fn a_question_that_is_answered_at_once_needs_no_waiting() {
+        let accepts = |out: &[u32]| out.contains(&7);
+        assert_eq!(find_now((0..20).collect(), accepts), Some(7));
+        assert_eq!(find_now((8..20).collect(), accepts), None);
     }
 
     #[test]

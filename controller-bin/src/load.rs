@@ -39,6 +39,9 @@ const TRY_AGAIN: Duration = Duration::from_secs(30);
 /// How long after workers could not run with files these are tried again: nobody is served meanwhile.
 const TRY_UNUSABLE_AGAIN: Duration = Duration::from_mins(10);
 
+/// How long files wait for an NGINX that cannot be told what new servers need.
+const LONGEST_SILENCE: Duration = Duration::from_secs(5);
+
 /// How many faults may be kept apart in one go.
 const MOST_ISOLATED_AT_ONCE: usize = 100;
 
@@ -119,6 +122,8 @@ pub struct Memory {
     taken: Option<Files>,
     /// What the ConfigMap said then.
     config: BTreeMap<String, String>,
+    /// Since when NGINX could not be told anything.
+    silent_since: Option<Instant>,
 }
 
 /// Files that NGINX takes.
@@ -195,8 +200,7 @@ impl Loader {
             return Ok(());
         }
 
-        // What new servers need has to be there before they are.
-        self.plane.tell().await?;
+        self.tell_before().await?;
         let config = std::mem::replace(&mut self.memory.config, tested.config);
         self.put_in_place(&tested.rendered, &files)?;
         let began = Instant::now();
@@ -256,6 +260,24 @@ impl Loader {
         Ok(())
     }
 
+    /// Tells NGINX what new servers need: it has to be there before they are. One that has not answered for a while is
+    /// given its files all the same, since new workers may mend that.
+    async fn tell_before(&mut self) -> Result<(), TellError> {
+        let Err(error) = self.plane.tell().await else {
+            self.memory.silent_since = None;
+            return Ok(());
+        };
+        let since = *self.memory.silent_since.get_or_insert_with(Instant::now);
+        if since.elapsed() < LONGEST_SILENCE {
+            return Err(error);
+        }
+        warn!(
+            error = chain(&error),
+            "nginx cannot be told of endpoints and certificates; loading its configuration all the same"
+        );
+        Ok(())
+    }
+
     async fn bring_into_force(&self, checksum: &str, within: Duration) -> Result<(), ReloadError> {
         let process = self.plane.process();
         if process.is_started() {
@@ -305,24 +327,26 @@ impl Loader {
             let config = self.planner.config();
             let without = self.quarantine.levels();
             let began = Instant::now();
-            let rendered = self.render(&wanted.model.layout, &without)?;
+            // Who makes a layout of which no text can be made is looked for like who makes one that NGINX refuses.
+            let rendered = self.render(&wanted.model.layout, &without);
             let render = began.elapsed();
-            let checksum = rendered.checksum.to_string();
-            let is_known = running.is_some_and(|running| running.checksum == checksum);
-            if !is_known && self.was_refused(&checksum) {
+            let checksum = rendered.as_ref().map(|it| it.checksum.to_string()).ok();
+            let is_known =
+                running.is_some_and(|running| Some(&running.checksum) == checksum.as_ref());
+            if !is_known && self.was_refused(checksum.as_deref()) {
                 return Ok(None);
             }
             let began = Instant::now();
-            let tested = if is_known {
-                Ok(())
-            } else {
-                self.configuration.test(&rendered).await?
+            let refusal = match &rendered {
+                Ok(_) if is_known => None,
+                Ok(rendered) => self.configuration.test(rendered).await?.err(),
+                Err(error) => Some(Refusal::of(chain(error))),
             };
-            let Err(refusal) = tested else {
+            let Some(refusal) = refusal else {
                 self.memory.refused = None;
                 return Ok(Some(Tested {
                     wanted,
-                    rendered,
+                    rendered: rendered?,
                     without,
                     config,
                     render,
@@ -338,15 +362,18 @@ impl Loader {
             let helped = !is_spent
                 && (is_outdated
                     || self
-                        .keep_apart(&rendered, &refusal, trial, &mut inquiry)
+                        .keep_apart(rendered.as_ref().ok(), &refusal, trial, &mut inquiry)
                         .await?);
             if !helped {
                 if !is_spent {
-                    self.memory.refused = Some((checksum, Instant::now() + TRY_AGAIN));
+                    self.memory.refused = checksum.map(|it| (it, Instant::now() + TRY_AGAIN));
                 }
-                return Err(LoadError::Refused {
-                    refusal,
-                    has_good: running.is_some(),
+                return Err(match rendered {
+                    Ok(_) => LoadError::Refused {
+                        refusal,
+                        has_good: running.is_some(),
+                    },
+                    Err(error) => error,
                 });
             }
             let (planned, _) = self.planner.plan()?;
@@ -375,9 +402,11 @@ impl Loader {
         census::ending_workers(master).len().div_ceil(at_once)
     }
 
-    fn was_refused(&self, checksum: &str) -> bool {
+    fn was_refused(&self, checksum: Option<&str>) -> bool {
         let refused = self.memory.refused.as_ref();
-        refused.is_some_and(|(refused, until)| refused == checksum && Instant::now() < *until)
+        refused.is_some_and(|(refused, until)| {
+            checksum == Some(refused.as_str()) && Instant::now() < *until
+        })
     }
 
     fn tell_recovered(&self, ingresses: &[ObjectName]) {

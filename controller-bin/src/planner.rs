@@ -15,13 +15,17 @@ use k8s_openapi::api::networking::v1::Ingress;
 use tracing::{error, info, warn};
 
 use crate::{
-    culprit::Suspect,
+    culprit::{self, Suspect},
     dataplane::DataPlane,
     guard::{Panicked, guard},
     observe::Observer,
     quarantine::{self, Quarantine},
     store::{Change, Store},
 };
+
+/// Why an Ingress is left out over which the merge panics.
+const PANIC: &str =
+    "a fault in the controller broke off what it does with this Ingress; its log says more";
 
 /// Merges objects, and tells the data plane what is wanted. Who reacts to changes and who reacts to refusals share it.
 #[derive(Debug)]
@@ -50,6 +54,9 @@ struct Planned {
     /// The same, without what is out.
     snapshot: Snapshot,
 }
+
+/// An Ingress over which the merge panics.
+type Culprit = (ObjectName, Arc<Ingress>);
 
 /// What has been said of objects and still holds.
 #[derive(Debug, Default)]
@@ -135,7 +142,25 @@ impl Planner {
                 .merger
                 .merge(&snapshot, &state.options, Timestamp::now())
         });
-        let mut outcome = merged.inspect_err(|_| state.merger = Merger::default())?;
+        let mut outcome = match merged {
+            Ok(outcome) => outcome,
+            Err(panicked) => {
+                state.merger = Merger::default();
+                let merge = |snapshot: &Snapshot| {
+                    let merge =
+                        || Merger::default().merge(snapshot, &state.options, Timestamp::now());
+                    guard("the merge", merge)
+                };
+                let (outcome, culprits) =
+                    merge_without_culprits(&mut snapshot, merge).ok_or(panicked)?;
+                for (name, ingress) in &culprits {
+                    error!(ingress = %name, "a fault in the controller broke off what it does with an Ingress; it is left out");
+                    self.quarantine.remove(ingress, PANIC);
+                    self.observer.isolated(name, PANIC);
+                }
+                outcome
+            }
+        };
         if !about_keys.is_empty() {
             outcome.diagnostics.extend(about_keys);
             outcome.diagnostics.sort();
@@ -224,6 +249,33 @@ impl Trial {
     }
 }
 
+/// Merges objects without the Ingresses over which the merge panics, and takes these out. `None` when it panics over
+/// something else.
+fn merge_without_culprits<T>(
+    snapshot: &mut Snapshot,
+    merge: impl Fn(&Snapshot) -> Result<T, Panicked>,
+) -> Option<(T, Vec<Culprit>)> {
+    let without = |snapshot: &Snapshot, names: &[ObjectName]| {
+        let mut snapshot = snapshot.clone();
+        for name in names {
+            snapshot.ingresses.remove(name);
+        }
+        snapshot
+    };
+    let mut culprits = Vec::new();
+    loop {
+        if let Ok(merged) = merge(snapshot) {
+            return Some((merged, culprits));
+        }
+        let names = snapshot.ingresses.iter().map(|(name, _)| name.clone());
+        let suspects = names.collect();
+        let name = culprit::find_now(suspects, |out| merge(&without(snapshot, out)).is_ok())?;
+        let ingress = snapshot.ingresses.get(&name).cloned()?;
+        snapshot.ingresses.remove(&name);
+        culprits.push((name, ingress));
+    }
+}
+
 /// What a ConfigMap among these objects says.
 fn config(snapshot: &Snapshot, options: &Options) -> BTreeMap<String, String> {
     let name = options.config_map.as_ref();
@@ -254,6 +306,33 @@ impl Said {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ingresses_over_which_the_merge_panics_are_left_out() {
+        let mut snapshot = Snapshot::default();
+        for number in 0..40 {
+            let name = ObjectName::new("shop", &number.to_string());
+            snapshot.ingresses.insert(name, Ingress::default());
+        }
+        let bad = ["7", "23"].map(|name| ObjectName::new("shop", name));
+        let merge = |snapshot: &Snapshot| {
+            guard("the merge", || {
+                let panics = bad
+                    .iter()
+                    .any(|name| snapshot.ingresses.get(name).is_some());
+                assert!(!panics, "on purpose");
+                snapshot.ingresses.len()
+            })
+        };
+        let (merged, culprits) = merge_without_culprits(&mut snapshot, merge).unwrap();
+        assert_eq!(merged, 38);
+        let mut names: Vec<_> = culprits.into_iter().map(|(name, _)| name).collect();
+        names.sort();
+        assert_eq!(names, [bad[1].clone(), bad[0].clone()]);
+
+        let merge = |_: &Snapshot| guard("the merge", || panic!("over something else"));
+        assert!(merge_without_culprits::<()>(&mut snapshot, merge).is_none());
+    }
 
     #[test]
     fn what_holds_is_said_once() {

@@ -146,6 +146,16 @@ impl Quarantine {
         Some(level)
     }
 
+    /// Takes an Ingress out as far as can be: the rules cannot deal with it.
+    pub fn remove(&self, ingress: &Arc<Ingress>, reason: &str) {
+        if let Some(name) = ingress.object_name() {
+            let mut kept = self.kept();
+            let before = kept.ingresses.get(&name);
+            let entry = Kept::new(Arc::clone(ingress), Level::Removed, reason, None, before);
+            kept.ingresses.insert(name, entry);
+        }
+    }
+
     /// Takes a key of the ConfigMap out. Answers whether that makes a difference.
     pub fn leave_out(&self, key: &str, value: &str, reason: &str) -> bool {
         let mut kept = self.kept();

@@ -175,6 +175,8 @@ impl Soak {
             }
             11 => {
                 if self.read_only.is_none() {
+                    // One that has not begun yet would give up, and be begun again by whoever looks after it.
+                    self.site.ready().await;
                     self.read_only = ReadOnly::mount(&self.site.nginx_file(""));
                 }
                 "nginx's directory cannot be written".into()

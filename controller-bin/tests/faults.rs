@@ -1,7 +1,5 @@
 //! Nothing that fails on the way loses an update: a real controller, a real NGINX and real requests.
 
-#![expect(clippy::unwrap_used, reason = "a failure here fails the test")]
-
 mod site;
 
 use std::fs;

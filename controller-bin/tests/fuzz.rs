@@ -11,7 +11,7 @@
 
 #[path = "../fuzz/src/lib.rs"]
 #[allow(
-    missing_docs,
+    unreachable_pub,
     clippy::panic,
     clippy::must_use_candidate,
     reason = "it is a crate of its own, which ends where it finds something"

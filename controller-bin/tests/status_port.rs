@@ -5,7 +5,7 @@ mod site;
 use site::{
     Site,
     backend::{Backend, ingress},
-    status_port::{Harm, StatusPort},
+    status_port::{Harm, StatusPort, move_away},
 };
 
 /// Whether an update arrives although this happens to it, once it does not happen any more. `arrives` says whether it
@@ -57,4 +57,20 @@ async fn a_half_written_request_delays_an_update_only() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_answer_confuses_nobody() {
     an_update_is_told_after(Harm::LoseAnswer, true).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_port_that_is_gone_is_brought_back_by_the_next_load() {
+    let one = Backend::start("one").await;
+    let site = Site::with_manifests(&[
+        ("service.yaml", &one.service("app")),
+        ("a.yaml", &ingress("a", "a.test", "app", "")),
+    ])
+    .await;
+    site.answers("a.test", "/", 200, "one").await;
+    move_away(&site).await;
+    site.write("b.yaml", &ingress("b", "b.test", "app", ""));
+    site.answers("b.test", "/", 200, "one").await;
+    site.answers("a.test", "/", 200, "one").await;
+    site.ready().await;
 }

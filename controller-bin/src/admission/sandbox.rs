@@ -183,7 +183,7 @@ impl Sandbox {
         name: &ObjectName,
     ) -> Option<String> {
         let tested = self.test(with).and_then(|refused| {
-            let refusal = refused.err().filter(|refusal| is_final(refusal));
+            let refusal = refused.err().filter(is_final);
             let Some(refusal) = refusal else {
                 return Ok(None);
             };

@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use ingress_model::ObjectName;
+use ingress_model::{Layout, ObjectName};
 use k8s_openapi::api::networking::v1::Ingress;
 use nginx_render::{Rendered, Source};
 use tracing::warn;
@@ -19,7 +19,7 @@ use crate::{
     dataplane::Files,
     nginx::test::Refusal,
     planner::Trial,
-    quarantine::{Fault, Level},
+    quarantine::{Fault, Level, Levels},
     stored::Stored,
 };
 
@@ -45,12 +45,12 @@ impl Loader {
     /// files were made from.
     pub(super) async fn keep_apart(
         &mut self,
-        rendered: &Rendered,
+        rendered: Option<&Rendered>,
         refusal: &Refusal,
         mut trial: Trial,
         inquiry: &mut Inquiry,
     ) -> Result<bool, LoadError> {
-        let source = owner(rendered, refusal);
+        let source = rendered.and_then(|rendered| owner(rendered, refusal));
         let annotation = source.map(|source| source.what);
         let annotation = annotation.or_else(|| annotation_of(&refusal.reason));
         let suspect = source.and_then(|source| named(source, &trial));
@@ -127,8 +127,7 @@ impl Loader {
         inquiry.has_searched = true;
         let without = self.quarantine.levels();
         let layout = trial.without(&[])?;
-        let rendered = self.render(&layout, &without)?;
-        if self.configuration.test(&rendered).await?.is_ok() {
+        if self.is_taken(&layout, &without).await? {
             // NGINX takes now what it has just refused: the fault was not in the files.
             return Ok(None);
         }
@@ -138,10 +137,18 @@ impl Loader {
                 return Ok(false);
             }
             let layout = trial.without(suspects)?;
-            let rendered = self.render(&layout, &without)?;
-            Ok(self.configuration.test(&rendered).await?.is_ok())
+            self.is_taken(&layout, &without).await
         })
         .await
+    }
+
+    /// Whether a layout can be rendered, and NGINX takes it.
+    async fn is_taken(&mut self, layout: &Layout, without: &Levels) -> Result<bool, LoadError> {
+        match self.render(layout, without) {
+            Ok(rendered) => Ok(self.configuration.test(&rendered).await?.is_ok()),
+            Err(LoadError::Render(_) | LoadError::Panicked(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Keeps apart what was found to be at fault. Answers whether that makes a difference.

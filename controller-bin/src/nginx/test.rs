@@ -35,6 +35,17 @@ pub struct Refusal {
     pub output: String,
 }
 
+impl Refusal {
+    /// One that names no line.
+    pub(crate) fn of(reason: String) -> Self {
+        Self {
+            output: reason.clone(),
+            reason,
+            place: None,
+        }
+    }
+}
+
 /// Has NGINX read a configuration without using it.
 ///
 /// # Errors

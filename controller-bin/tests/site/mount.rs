@@ -33,8 +33,11 @@ impl ReadOnly {
         geteuid().is_root().then(|| {
             let path = at.to_string_lossy();
             mount(&["--bind", &path], at);
-            mount(&["-o", "remount,ro,bind"], at);
-            Self(at.to_owned())
+            let mounted = Self(at.to_owned());
+            // It fails while a file is being written that was opened in between.
+            let tries = std::iter::repeat_with(|| try_mount(&["-o", "remount,ro,bind"], at));
+            assert!(tries.take(1_000).any(|done| done), "nobody writes for ever");
+            mounted
         })
     }
 }
@@ -60,9 +63,12 @@ pub(crate) fn need_root() {
 }
 
 fn mount(options: &[&str], at: &Path) {
-    let status = Command::new("mount").args(options).arg(at).status();
-    let status = status.expect("mount(8) is there");
-    assert!(status.success(), "mount(8) works for root");
+    assert!(try_mount(options, at), "mount(8) works for root");
+}
+
+fn try_mount(options: &[&str], at: &Path) -> bool {
+    let mount = Command::new("mount").args(options).arg(at).output();
+    mount.expect("mount(8) is there").status.success()
 }
 
 fn unmount(at: &Path) {

@@ -44,23 +44,9 @@ impl StatusPort {
     /// Has NGINX listen elsewhere, and takes its place. Files must not be loaded from now on: they have NGINX listen
     /// here again.
     pub(crate) async fn intercept(site: &Site) -> Self {
-        let [nginx] = free_ports();
-        let file = site.nginx_file("nginx.conf");
-        let text = fs::read_to_string(&file).expect("nginx runs with it");
-        let status = site.ports.status;
-        let moved = text.replace(
-            &format!("listen 127.0.0.1:{status}"),
-            &format!("listen 127.0.0.1:{nginx}"),
-        );
-        assert_ne!(moved, text, "the status server listens at its port");
-        fs::write(&file, moved).expect("it is writable");
-        send(site.nginx(), Signal::HUP);
-        site.until("nginx listens elsewhere", async || {
-            http::get(nginx, "127.0.0.1", "/configuration/revision").await
-        })
-        .await;
+        let nginx = move_away(site).await;
         let mut port = Self {
-            address: ([127, 0, 0, 1], status).into(),
+            address: ([127, 0, 0, 1], site.ports.status).into(),
             nginx,
             harmed: Arc::default(),
             serving: JoinSet::new(),
@@ -98,6 +84,25 @@ impl StatusPort {
     pub(crate) fn harmed(&self) -> usize {
         *self.harmed.lock().expect("nobody panics with it")
     }
+}
+
+/// Has NGINX's status server listen elsewhere, behind the controller's back. Answers where.
+pub(crate) async fn move_away(site: &Site) -> u16 {
+    let [nginx] = free_ports();
+    let file = site.nginx_file("nginx.conf");
+    let text = fs::read_to_string(&file).expect("nginx runs with it");
+    let moved = text.replace(
+        &format!("listen 127.0.0.1:{}", site.ports.status),
+        &format!("listen 127.0.0.1:{nginx}"),
+    );
+    assert_ne!(moved, text, "the status server listens at its port");
+    fs::write(&file, moved).expect("it is writable");
+    send(site.nginx(), Signal::HUP);
+    site.until("nginx listens elsewhere", async || {
+        http::get(nginx, "127.0.0.1", "/configuration/revision").await
+    })
+    .await;
+    nginx
 }
 
 /// One request and its answer, or what is left of them.
