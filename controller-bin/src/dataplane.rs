@@ -65,6 +65,10 @@ struct Known {
     loading: Option<Arc<Outcome>>,
     written: Option<Files>,
     loaded: Option<Files>,
+    /// How often endpoints have changed that an NGINX without scripts for TCP and UDP has to load.
+    endpoint_files: u64,
+    /// The same as of the last load.
+    loaded_endpoint_files: u64,
 }
 
 impl Known {
@@ -178,6 +182,24 @@ impl DataPlane {
         self.known().loaded = files;
     }
 
+    /// Stands for the endpoints of TCP and UDP services that NGINX can load.
+    #[must_use]
+    pub fn endpoint_files(&self) -> u64 {
+        self.known().endpoint_files
+    }
+
+    /// Whether NGINX has loaded them, if it has to.
+    #[must_use]
+    pub fn has_endpoint_files(&self) -> bool {
+        let known = self.known();
+        known.endpoint_files == known.loaded_endpoint_files
+    }
+
+    /// Says which ones NGINX has loaded.
+    pub fn set_endpoint_files(&self, loaded: u64) {
+        self.known().loaded_endpoint_files = loaded;
+    }
+
     /// Whether NGINX should load other files than it runs with, or is about to.
     #[must_use]
     pub fn is_behind(&self) -> bool {
@@ -186,6 +208,7 @@ impl DataPlane {
             (Some(wanted), Some(loading), _) => wanted.model.layout != loading.model.layout,
             (Some(wanted), None, Some(loaded)) => {
                 !known.is_settled()
+                    || known.endpoint_files != known.loaded_endpoint_files
                     || wanted.model.layout != loaded.outcome.model.layout
                     || self.quarantine.levels() != loaded.without
             }
@@ -201,20 +224,28 @@ impl DataPlane {
     /// When it could not be told all of it. The next call tells what is missing.
     pub async fn tell(&self) -> Result<Option<Applied>, TellError> {
         let mut teller = self.teller.lock().await;
-        let State::Running { start, .. } = *self.process.state().borrow() else {
-            return Ok(None);
+        let start = match *self.process.state().borrow() {
+            // When it is starting for the first time, who starts it tells it when it answers.
+            State::Running { start, .. } if teller.start.is_some() || self.loaded().is_some() => {
+                start
+            }
+            _ => {
+                // It loads the endpoints of TCP and UDP services when it starts.
+                if let Some(live) = self.live() {
+                    teller.stream_files.write(&live)?;
+                }
+                return Ok(None);
+            }
         };
-        if teller.start.is_none() && self.loaded().is_none() {
-            // It is starting for the first time; who starts it tells it when it answers.
-            return Ok(None);
-        }
         if teller.start != Some(start) {
             self.acquaint(&mut teller, start).await?;
         }
         let Some(live) = self.live() else {
             return Ok(None);
         };
-        teller.stream_files.write(&live)?;
+        if teller.stream_files.write(&live)? {
+            self.known().endpoint_files += 1;
+        }
         Ok(Some(teller.synchronizer.apply(&live).await?))
     }
 

@@ -43,6 +43,7 @@ pub mod cluster;
 pub mod command;
 mod culprit;
 pub mod dataplane;
+mod geoip;
 pub mod guard;
 pub mod health;
 pub mod load;

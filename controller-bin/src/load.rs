@@ -187,7 +187,7 @@ impl Loader {
             .as_ref()
             .is_some_and(|before| before.checksum == files.checksum);
         // Where others were put in place since, NGINX may have begun to load them, and no worker could.
-        if runs && self.plane.is_written(&files.checksum) {
+        if runs && self.plane.is_written(&files.checksum) && self.plane.has_endpoint_files() {
             debug!(
                 checksum = files.checksum,
                 "the files are the same; nothing to load"
@@ -201,6 +201,7 @@ impl Loader {
         }
 
         self.tell_before().await?;
+        let endpoint_files = self.plane.endpoint_files();
         let config = std::mem::replace(&mut self.memory.config, tested.config);
         self.put_in_place(&tested.rendered, &files)?;
         let began = Instant::now();
@@ -238,6 +239,7 @@ impl Loader {
             load: began.elapsed(),
         };
         self.plane.set_loaded(Some(files));
+        self.plane.set_endpoint_files(endpoint_files);
         for note in &tested.rendered.notes {
             warn!(
                 ingress = note.source.ingress.as_ref().map(tracing::field::display),

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, Client};
 use lua_sync_client::{Endpoint, LuaSyncClient, Retry, Settings, Synchronizer};
-use nginx_render::{Capabilities, Environment, Renderer};
+use nginx_render::{Capabilities, Environment, Renderer, endpoint_files};
 use rustix::{
     fs::Mode,
     process::{Pid, Signal, kill_process, umask},
@@ -33,6 +33,7 @@ use crate::{
     chain::chain,
     cluster::{self, ClusterError},
     dataplane::DataPlane,
+    geoip,
     health::Health,
     load::{Loader, Memory},
     manifests::{self, AssumedClass, Manifests, ManifestsError},
@@ -117,6 +118,8 @@ struct Prepared {
     configuration: Configuration,
     process: Arc<Process>,
     certificate: Certificate,
+    /// Those of TCP and UDP services.
+    endpoints_have_to_be_loaded: bool,
 }
 
 /// Ends NGINX when the controller goes down by a fault: nobody would look after it.
@@ -166,6 +169,7 @@ impl Args {
             certificate,
             inspector,
             sandbox,
+            endpoints_have_to_be_loaded,
         } = self.prepare_nginx().await?;
 
         let _ended_with_us = EndedWithUs(Arc::clone(&process));
@@ -180,7 +184,7 @@ impl Args {
             Arc::clone(&process),
             Arc::clone(&quarantine),
             Synchronizer::new(client.clone()),
-            StreamFiles::below(&directory.join("stream")),
+            StreamFiles::below(&directory.join("stream"), endpoints_have_to_be_loaded),
         ));
         let health = Health::new(
             Arc::clone(&store),
@@ -247,6 +251,7 @@ impl Args {
             Arc::clone(&plane),
             syncs.clone(),
             loads.clone(),
+            self.kubernetes.sync_period,
         ));
         tasks.spawn(metrics.listen(&directory)?);
         tasks.spawn(self.follow_election(&metrics, publisher.as_ref()));
@@ -319,11 +324,13 @@ impl Args {
         let group = machine::workers_group();
         let configuration = Configuration::prepare(&directory, &binary, group, in_pod)?;
         let certificate = certificate::generate(Timestamp::now())?;
+        geoip::fetch(&self.nginx, Path::new(machine::GEOIP)).await;
         let environment = machine::environment(self, &directory, &certificate.pem);
         let process = Process::new(&binary, &configuration.main());
         process.end_leftovers().await;
         preflight::check_ports(&binary, self.ports.of_nginx())?;
         Ok(Prepared {
+            endpoints_have_to_be_loaded: endpoint_files::have_to_be_loaded(&capabilities),
             sandbox: self.sandbox(&binary, &capabilities, &environment)?,
             inspector: Inspector {
                 directives: program::directives(&binary).await?,

@@ -56,11 +56,18 @@ pub(crate) async fn sync_on_start(
     }
 }
 
-/// Looks again and again whether NGINX does what it should, and mends it if not.
-pub(crate) async fn repair(plane: Arc<DataPlane>, syncs: Handle<Cause>, loads: Handle<LoadFiles>) {
+/// Looks again and again whether NGINX does what it should, and mends it if not. Everything is gone through at least as
+/// often as `--sync-period` says, if it says anything.
+pub(crate) async fn repair(
+    plane: Arc<DataPlane>,
+    syncs: Handle<Cause>,
+    loads: Handle<LoadFiles>,
+    sync_period: Duration,
+) {
     let mut verify = interval(VERIFY);
     verify.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut clock = interval(CLOCK);
+    let period = Some(sync_period).filter(|period| !period.is_zero());
+    let mut clock = interval(period.map_or(CLOCK, |period| period.min(CLOCK)));
     clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {

@@ -18,6 +18,7 @@ pub(crate) mod h2c;
 pub(crate) mod hashes;
 pub(crate) mod headers;
 pub(crate) mod http;
+pub(crate) mod http3;
 pub(crate) mod internal;
 pub(crate) mod listen;
 pub(crate) mod location;

@@ -37,7 +37,7 @@ pub struct KubernetesArgs {
     #[arg(long, value_name = "SELECTOR", default_value = "", value_parser = value::label_selector)]
     pub watch_namespace_selector: Given<LabelSelector>,
 
-    /// How often all objects are looked at anew; 0: never
+    /// How often everything is gone through although nothing has changed; at least once a minute
     #[arg(long, value_name = "DURATION", default_value = "0", value_parser = value::duration)]
     pub sync_period: Duration,
 

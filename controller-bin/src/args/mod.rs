@@ -4,6 +4,7 @@
 //! there (which NGINX, whether ports are free) is asked by who needs it.
 
 mod admission;
+mod idle;
 mod kubernetes;
 mod logging;
 mod metrics;
@@ -14,9 +15,9 @@ mod rules;
 mod status;
 mod value;
 
-use std::{collections::BTreeSet, ffi::OsString};
+use std::ffi::OsString;
 
-use clap::{ArgMatches, CommandFactory, FromArgMatches, parser::ValueSource};
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 pub(crate) use self::value::switch;
 pub use self::{
@@ -117,7 +118,7 @@ impl Args {
         command: &mut clap::Command,
     ) -> Result<Self, clap::Error> {
         let mut args = Self::from_arg_matches(matches)?;
-        args.without_effect = given_without_effect(matches);
+        args.without_effect = idle::given(matches);
         args.check()
             .map_err(|error| command.error(clap::error::ErrorKind::ArgumentConflict, error))?;
         Ok(args)
@@ -170,8 +171,8 @@ impl Args {
 /// each flag without effect that it has none.
 pub(crate) fn with_switches(command: clap::Command) -> clap::Command {
     let command = command.mut_args(|arg| match arg.get_help() {
-        Some(help) if WITHOUT_EFFECT.contains(&arg.get_id().as_str()) => {
-            let help = format!("{help}{IDLE}");
+        Some(help) if idle::reason(arg.get_id().as_str()).is_some() => {
+            let help = format!("{help}{}", idle::MARK);
             arg.help(help)
         }
         _ => arg,
@@ -185,64 +186,6 @@ pub(crate) fn with_switches(command: clap::Command) -> clap::Command {
         [value] if value.is_empty() => arg.hide_default_value(true),
         _ => arg,
     })
-}
-
-/// Flags that are read so that existing manifests go on working, and that nothing acts on: the first ones never will,
-/// since what they tuned does not exist here; the second ones do not yet.
-const WITHOUT_EFFECT: &[&str] = &[
-    // Updates are retried until they succeed.
-    "dynamic_configuration_retries",
-    // Watches notice what a resync would repair.
-    "sync_period",
-    // Native histograms, which the text format cannot carry: the buckets of the other flags are always there.
-    "bucket_factor",
-    "max_buckets",
-    // Go's profiler and the chroot image's log receiver.
-    "profiling",
-    "profiler_port",
-    "profiler_address",
-    "internal_logger_address",
-    // Go's log files.
-    "vmodule",
-    "logtostderr",
-    "alsologtostderr",
-    "stderrthreshold",
-    "log_dir",
-    "log_file",
-    "log_file_max_size",
-    "add_dir_header",
-    "skip_headers",
-    "skip_log_headers",
-    "one_output",
-    "log_backtrace_at",
-    // Not yet.
-    "enable_ssl_chain_completion",
-    "maxmind_license_key",
-    "maxmind_mirror",
-    "maxmind_retries_count",
-    "maxmind_retries_timeout",
-    "disable_full_test",
-];
-
-/// What the help says of them.
-const IDLE: &str = " (without effect)";
-
-fn given_without_effect(matches: &ArgMatches) -> Vec<String> {
-    let given: BTreeSet<&str> = matches
-        .ids()
-        .map(clap::Id::as_str)
-        .filter(|id| matches.value_source(id) == Some(ValueSource::CommandLine))
-        .collect();
-    let command = Args::command();
-    command
-        .get_arguments()
-        .filter(|arg| {
-            let id = arg.get_id().as_str();
-            given.contains(id) && WITHOUT_EFFECT.contains(&id)
-        })
-        .filter_map(|arg| arg.get_long())
-        .map(|long| format!("--{long}"))
-        .collect()
 }
 
 #[cfg(test)]
@@ -360,24 +303,13 @@ mod tests {
     }
 
     #[test]
-    fn the_list_of_flags_without_effect_names_flags_only() {
-        let command = with_switches(Args::command());
-        for id in WITHOUT_EFFECT {
-            assert!(
-                command.get_arguments().any(|arg| arg.get_id() == id),
-                "{id}"
-            );
-        }
-    }
-
-    #[test]
     fn the_help_names_flags_without_effect() {
         let help = with_switches(Args::command()).render_help().to_string();
         let flag = |name: &str| {
             let mut lines = help.lines().skip_while(|line| !line.contains(name)).skip(1);
             lines.next().unwrap_or_default().trim().to_owned()
         };
-        assert!(flag("--sync-period").ends_with("(without effect) [default: 0]"));
+        assert!(flag("--profiler-port").ends_with("(without effect) [default: 10245]"));
         assert!(!flag("--sync-rate-limit").contains("without effect"));
     }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clap::{Arg, CommandFactory};
 
-use super::{Args, IDLE, WITHOUT_EFFECT, with_switches};
+use super::{Args, idle, with_switches};
 
 const INTRODUCTION: &str = "\
 # Flags
@@ -34,11 +34,8 @@ pub fn flags_markdown() -> String {
                 "\n## {heading}\n\n| flag | value | default | acted on | meaning |\n|---|---|---|---|---|\n"
             );
         }
-        let acted_on = if WITHOUT_EFFECT.contains(&arg.get_id().as_str()) {
-            "no"
-        } else {
-            "yes"
-        };
+        let reason = idle::reason(arg.get_id().as_str());
+        let acted_on = reason.map_or_else(|| "yes".to_owned(), |reason| format!("no: {reason}"));
         let _written = writeln!(
             page,
             "| `--{long}` | {} | {} | {acted_on} | {} |",
@@ -80,7 +77,7 @@ fn meaning(arg: &Arg) -> String {
     let text = arg.get_long_help().or_else(|| arg.get_help());
     let text = text.map(ToString::to_string).unwrap_or_default();
     // A column of its own says so.
-    let text = text.strip_suffix(IDLE).unwrap_or(&text);
+    let text = text.strip_suffix(idle::MARK).unwrap_or(&text);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let variable = arg.get_env().map(|name| name.to_string_lossy());
     let variable = variable.map_or_else(String::new, |name| format!(" (`{name}`)"));

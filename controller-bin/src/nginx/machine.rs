@@ -102,7 +102,7 @@ fn modsecurity(root: &Path) -> ModSecurityRules {
 }
 
 /// Where MaxMind's databases are.
-const GEOIP: &str = "/etc/ingress-controller/geoip";
+pub(crate) const GEOIP: &str = "/etc/ingress-controller/geoip";
 
 /// The file of each edition that is wanted.
 fn geoip_databases(args: &Args, directory: &Path) -> BTreeMap<String, Option<String>> {
@@ -119,10 +119,39 @@ fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
-/// Processors that we may use, by affinity and by the limits of the control group.
+/// Processors that we may use, by affinity and by the limit of the control group; a part of one counts as one.
 fn processors() -> u32 {
-    let processors = thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    u32::try_from(processors).unwrap_or(u32::MAX)
+    let limit = quota(&read("/sys/fs/cgroup/cpu.max")).or_else(|| {
+        // The first version of control groups.
+        let file = |name: &str| read(&format!("/sys/fs/cgroup/cpu/cpu.cfs_{name}_us"));
+        quota(&format!("{} {}", file("quota").trim(), file("period")))
+    });
+    let allowed = allowed(&read("/proc/self/status")).unwrap_or_else(|| {
+        let processors = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        u32::try_from(processors).unwrap_or(u32::MAX)
+    });
+    limit.map_or(allowed, |limit| allowed.min(limit))
+}
+
+/// How many processors a quota and its period stand for (kernel docs, cgroup-v2: `cpu.max`); `None`: any number.
+fn quota(text: &str) -> Option<u32> {
+    let (quota, period) = text.trim().split_once(' ')?;
+    let (quota, period): (u64, u64) = (quota.parse().ok()?, period.trim().parse().ok()?);
+    let processors = (period > 0).then(|| quota.div_ceil(period))?;
+    Some(u32::try_from(processors).unwrap_or(u32::MAX).max(1))
+}
+
+/// How many processors a process may run on (proc_pid_status(5): `Cpus_allowed_list`).
+fn allowed(status: &str) -> Option<u32> {
+    let list = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    let ranges = list.trim().split(',').map(|range| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        last.checked_sub(first)?.checked_add(1)
+    });
+    ranges.sum()
 }
 
 fn open_files(limit: Option<u64>) -> u32 {
@@ -185,6 +214,33 @@ fn user(root: bool, passwd: &str) -> Option<User> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_of_processors_count_as_one() {
+        for (text, want) in [
+            ("max 100000\n", None),
+            ("150000 100000\n", Some(2)),
+            ("200000 100000\n", Some(2)),
+            ("10000 100000\n", Some(1)),
+            ("-1 100000\n", None),
+            ("1 0", None),
+            (" ", None),
+        ] {
+            assert_eq!(quota(text), want, "{text:?}");
+        }
+        let status =
+            |list: &str| format!("Name:\tx\nCpus_allowed:\tff\nCpus_allowed_list:\t{list}\n");
+        for (list, want) in [
+            ("0", Some(1)),
+            ("0-3", Some(4)),
+            ("0-1,4,6-7", Some(5)),
+            ("3-1", None),
+        ] {
+            assert_eq!(allowed(&status(list)), want, "{list}");
+        }
+        assert_eq!(allowed(""), None);
+        assert!(processors() > 0);
+    }
 
     #[test]
     fn limits_leave_room_and_have_a_floor() {

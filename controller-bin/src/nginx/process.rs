@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use nginx_render::HTTP_SOCKETS;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::{
     process::{Child, Command},
@@ -15,7 +16,7 @@ use tokio::{
 };
 use tracing::{error, info, warn};
 
-use super::{census, log::ErrorLog};
+use super::{census, files, log::ErrorLog};
 
 /// How long to wait before the second restart in a row; it doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -292,6 +293,7 @@ impl Supervisor {
             binary: self.program.binary.clone(),
             source,
         };
+        remove_sockets(&self.program.configuration);
         let mut child = Command::new(&self.program.binary)
             .arg("-c")
             .arg(&self.program.configuration)
@@ -358,6 +360,16 @@ impl Supervisor {
                 Some(Order::Quit | Order::Terminate) | None => std::ops::ControlFlow::Break(()),
             },
             () = sleep(pause) => std::ops::ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// Removes the sockets of an NGINX that was killed: the next one could not listen there.
+fn remove_sockets(configuration: &Path) {
+    let directory = configuration.parent().unwrap_or_else(|| Path::new("/"));
+    for socket in HTTP_SOCKETS {
+        if let Err(error) = files::remove(&directory.join(socket)) {
+            warn!(%error, "cannot remove a socket of the nginx before");
         }
     }
 }

@@ -48,6 +48,8 @@ pub struct RenderConfig {
     pub disable_ipv6: bool,
     /// `use-http2`.
     pub use_http2: bool,
+    /// `use-http3`.
+    pub use_http3: bool,
     /// `use-proxy-protocol`.
     pub use_proxy_protocol: bool,
     /// `disable-ipv6-dns`; `None`: where IPv6 does not work.
@@ -429,6 +431,7 @@ impl Default for RenderConfig {
             reuse_port: true,
             disable_ipv6: false,
             use_http2: true,
+            use_http3: false,
             use_proxy_protocol: false,
             disable_ipv6_dns: None,
             keep_alive: Seconds(75),

@@ -27,7 +27,7 @@ use super::{
     forwarded::ForwardedView,
     geoip::{self, DatabaseView},
     hashes::Hashes,
-    headers, listen,
+    headers, http3, listen,
     logs::Logs,
     modsecurity::{self, ModSecurityView},
     note, pool,
@@ -60,6 +60,8 @@ pub(crate) struct HttpView<'a> {
     /// What endpoints are told about the connection unless it is to be upgraded.
     pub(crate) no_upgrade: Printed,
     pub(crate) hsts: Option<Printed>,
+    /// How clients learn of HTTP/3.
+    pub(crate) alt_svc: Option<Printed>,
     pub(crate) has_headers_more: bool,
     pub(crate) clears_server: bool,
     /// Headers of every response (`add-headers`).
@@ -102,6 +104,7 @@ impl<'a> HttpView<'a> {
             locations.any(|location| wanted.contains(&protocol(location)))
         };
         let grpc = uses(&[BackendProtocol::Grpc, BackendProtocol::Grpcs]);
+        http3::note_lack(context, notes);
         let headers = request_headers(config, grpc, notes)?;
         let is_used = |directive: &&Directive| grpc || !directive.0.name.starts_with("grpc_");
         Ok(Self {
@@ -130,6 +133,7 @@ impl<'a> HttpView<'a> {
                 word("close")
             },
             hsts: config.hsts.then(|| tls::hsts(config)).transpose()?,
+            alt_svc: http3::alt_svc(context)?,
             has_headers_more: context.capabilities.has(Module::HeadersMore),
             clears_server: !config.server_tokens,
             response_headers: config

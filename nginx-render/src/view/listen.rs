@@ -12,6 +12,7 @@ use crate::{
 use super::{
     Context,
     directive::{Directive, directive},
+    http3,
 };
 
 /// This host only.
@@ -62,6 +63,15 @@ pub(crate) fn of_server(context: &Context<'_>, is_default: bool) -> Vec<Directiv
         ),
         None => of_port(all(), environment.ports.https, &[header, tls].concat()),
     });
+    if http3::is_spoken(context) {
+        let addresses = all().into_iter();
+        directives.extend(addresses.map(|address| {
+            // Packets of a connection have to come to the same worker.
+            let reuse = is_default.then(|| word("reuseport"));
+            let arguments = [socket(address, environment.ports.https), word("quic")];
+            directive("listen", arguments.into_iter().chain(reuse))
+        }));
+    }
     directives
 }
 

@@ -67,7 +67,7 @@ fn merge_with(objects: &str, data: &BTreeMap<&str, &str>, lenient: bool) -> Outc
 /// An NGINX with every module that a key needs.
 fn every_module() -> Capabilities {
     let text = "nginx version: nginx/1.22.1\nconfigure arguments: --modules-path=/m --with-threads \
-        --with-http_v2_module --with-http_realip_module --with-http_auth_request_module \
+        --with-http_v2_module --with-http_v3_module --with-http_realip_module --with-http_auth_request_module \
         --with-http_stub_status_module --with-stream=dynamic --with-stream_realip_module";
     let modules = [
         "ndk_http_module.so",

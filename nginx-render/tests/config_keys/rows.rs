@@ -75,6 +75,7 @@ pub(crate) const ROWS: &[Row] = &[
     ("disable-ipv6", "true", &[], GoneIn("web.test", "listen [::]:")),
     ("disable-ipv6-dns", "true", &[], Shown("resolver 192.0.2.53 valid=30s ipv6=off;")),
     ("use-http2", "false", &[], GoneIn("web.test", "http2")),
+    ("use-http3", "true", &[], ShownIn("web.test", "listen 8443 quic;")),
     ("use-proxy-protocol", "true", &[], ShownIn("web.test", "proxy_protocol")),
     // Requests.
     ("keep-alive", "10", &[], Shown("keepalive_timeout 10s;")),

@@ -86,8 +86,19 @@ pub(super) const KEYS: &[KeyInfo] = &[
         context: Context::Server,
         example: "false",
         bad: Some("sure"),
-        doc: "Whether HTTP/2 is spoken over TLS.",
+        doc: "Whether HTTP/2 is spoken over TLS; and, where an Ingress serves gRPC without TLS, at the HTTP port, too.",
         action: render!(use_http2, boolean),
+        ..KEY
+    },
+    KeyInfo {
+        name: "use-http3",
+        value: "boolean",
+        default: "false",
+        context: Context::Server,
+        example: "true",
+        bad: Some("sure"),
+        doc: "Whether HTTP/3 is spoken at the UDP port of HTTPS, where NGINX can; not behind a PROXY header, nor with `--enable-ssl-passthrough`. ingress-nginx has no such key.",
+        action: render!(use_http3, boolean),
         ..KEY
     },
     KeyInfo {

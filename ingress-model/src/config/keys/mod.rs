@@ -303,7 +303,15 @@ Unknown keys and values that cannot be used are reported, by an event on the Con
 for them, and everything else is taken. Of a list, the items that can be used hold. Where the default would let in or
 trust more than the author of the value wants, it does not hold: see `whitelist-source-range`, `global-auth-url` and
 `proxy-real-ip-cidr`. Keys that nothing acts on are reported when used. Any change of what the configuration files show
-reloads NGINX.
+reloads NGINX. Without the ConfigMap, all defaults hold.
+
+## What can be customised
+
+Templates are compiled into the program: there is no template file to replace, and ingress-nginx's `nginx.tmpl` is not
+read. What keys and annotations cannot say, raw configuration can: for everything, `main-snippet`, `http-snippet`,
+`server-snippet`, `location-snippet` and `stream-snippet` below; for one Ingress, the annotations `server-snippet`,
+`configuration-snippet`, `auth-snippet`, `modsecurity-snippet` and `stream-snippet`, where `allow-snippet-annotations` and
+`annotations-risk-level` let them. Beyond that, there are the templates of the crate `nginx-render`, and building anew.
 ";
 
 /// The documentation of all keys, in Markdown.
@@ -343,8 +351,8 @@ mod tests {
 
     #[test]
     fn every_key_is_registered_once() {
-        assert_eq!(keys().count(), 196);
-        assert_eq!(BY_NAME.len(), 196);
+        assert_eq!(keys().count(), 197);
+        assert_eq!(BY_NAME.len(), 197);
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         context: Context::Stream,
         example: "false",
         bad: Some("sure"),
-        doc: "Whether another endpoint is tried when one cannot be reached.",
+        doc: "Whether another endpoint is tried when one cannot be reached, as long as the endpoints are those of NGINX's last load.",
         action: render!(proxy_stream_next_upstream, boolean),
         ..KEY
     },
