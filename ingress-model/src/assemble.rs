@@ -118,12 +118,21 @@ fn default_certificate(
 ) -> Option<Fallback> {
     let options = &parts.context.options;
     if let Some(name) = &options.default_ssl_certificate {
+        let mut kept = None;
         let (reason, fault) = match secrets.certificate(name) {
             Some(Ok(certificate)) => return Some(Fallback::Secret(certificate)),
-            Some(Err(error)) => (
-                Reason::InvalidSecret,
-                format!("it cannot be used as default certificate: {error}"),
-            ),
+            Some(Err(error)) => {
+                kept = secrets.earlier_certificate(name).map(Fallback::Secret);
+                let holds = if kept.is_some() {
+                    "; the one that it held before goes on being served"
+                } else {
+                    ""
+                };
+                (
+                    Reason::InvalidSecret,
+                    format!("it cannot be used as default certificate: {error}{holds}"),
+                )
+            }
             None => (
                 Reason::MissingSecret,
                 "it does not exist, so that it cannot be the default certificate".to_owned(),
@@ -131,6 +140,9 @@ fn default_certificate(
         };
         let object = ObjectRef::new(ObjectKind::Secret, name.clone());
         diagnostics.push(Diagnostic::new(object, Severity::Error, reason, fault));
+        if kept.is_some() {
+            return kept;
+        }
     }
     options
         .generated_certificate

@@ -21,6 +21,7 @@ pub(crate) struct Changes<'a> {
     pub(crate) services: Vec<Change<'a, Service>>,
     pub(crate) endpoint_slices: Vec<Change<'a, EndpointSlice>>,
     pub(crate) secrets: Vec<Change<'a, Secret>>,
+    last_good_secrets: Vec<Change<'a, Secret>>,
     pub(crate) config_maps: Vec<Change<'a, ConfigMap>>,
 }
 
@@ -33,7 +34,22 @@ impl<'a> Changes<'a> {
             services: between(&old.services, &new.services),
             endpoint_slices: between(&old.endpoint_slices, &new.endpoint_slices),
             secrets: between(&old.secrets, &new.secrets),
+            last_good_secrets: between(&old.last_good.secrets, &new.last_good.secrets),
             config_maps: between(&old.config_maps, &new.config_maps),
+        }
+    }
+
+    /// Counts a Secret as changed whose last good version is another one, where that one is used instead.
+    pub(crate) fn let_secrets_count(&mut self, is_unusable: impl Fn(&ObjectName) -> bool) {
+        for change in self.last_good_secrets.drain(..) {
+            let known = self
+                .secrets
+                .binary_search_by(|known| known.name.cmp(change.name));
+            if let Err(place) = known
+                && is_unusable(change.name)
+            {
+                self.secrets.insert(place, change);
+            }
         }
     }
 }

@@ -80,10 +80,15 @@ impl Merger {
     pub fn merge(&mut self, snapshot: &Snapshot, options: &Options, now: Timestamp) -> Outcome {
         let context = self.renew(snapshot, options);
         let before = std::mem::replace(&mut self.snapshot, snapshot.clone());
-        let changes = Changes::between(&before, snapshot);
+        let mut changes = Changes::between(&before, snapshot);
+        changes.let_secrets_count(|name| self.secrets.is_unusable(name));
         let edits = self.ingresses.update(&changes, snapshot, &context);
         self.note(&edits);
-        self.secrets.update(&snapshot.secrets, &changes.secrets);
+        self.secrets.update(
+            &snapshot.secrets,
+            &snapshot.last_good.secrets,
+            &changes.secrets,
+        );
         let regrouped = self.upstreams.update(&edits);
         let renamed = regrouped.renamed.iter();
         let causes = Causes {
@@ -234,7 +239,11 @@ impl Merger {
             diagnostics,
             provenance,
             dependencies: self.dependencies.clone(),
-            last_good: self.ingresses.last_good.clone(),
+            last_good: self
+                .ingresses
+                .last_good
+                .clone()
+                .with_secrets(self.secrets.last_good()),
         }
     }
 }

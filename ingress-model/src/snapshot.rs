@@ -29,31 +29,42 @@ pub struct Snapshot {
     pub namespaces: ObjectMap<Namespace>,
     /// Nodes, for topology-aware routing.
     pub nodes: ObjectMap<Node>,
-    /// The versions of Ingresses that were served before, from the [`Outcome`](crate::Outcome) of the merge before: an
-    /// Ingress whose current version is refused goes on being served as it was.
+    /// What was served before, from the [`Outcome`](crate::Outcome) of the merge before: an Ingress whose current version
+    /// is refused goes on being served as it was, and a host with the certificate that its Secret held.
     pub last_good: LastGood,
 }
 
-/// Versions of Ingresses that are or were served. Cloning is cheap.
+/// Versions of Ingresses that are or were served, and of Secrets whose certificates could be used. Cloning is cheap.
+///
+/// Two are equal when the Ingresses are.
 #[derive(Clone, Debug, Default)]
-pub struct LastGood(ObjectMap<Ingress>);
+pub struct LastGood {
+    ingresses: ObjectMap<Ingress>,
+    /// Of Secrets that were looked at; which ones these are is left to how the merge goes about it.
+    pub(crate) secrets: ObjectMap<Secret>,
+}
 
 impl LastGood {
     /// The version of an Ingress that is or was served.
     #[must_use]
     pub fn get(&self, name: &ObjectName) -> Option<&Arc<Ingress>> {
-        self.0.get(name)
+        self.ingresses.get(name)
     }
 
     pub(crate) fn objects(&self) -> &ObjectMap<Ingress> {
-        &self.0
+        &self.ingresses
+    }
+
+    pub(crate) fn with_secrets(mut self, secrets: ObjectMap<Secret>) -> Self {
+        self.secrets = secrets;
+        self
     }
 
     /// Takes the versions that are served now; `None`: the Ingress is not.
     pub(crate) fn update(&mut self, served: Vec<(ObjectName, Option<Arc<Ingress>>)>) {
-        if self.0.is_empty() {
+        if self.ingresses.is_empty() {
             let served = served.into_iter();
-            self.0 = served
+            self.ingresses = served
                 .filter_map(|(name, ingress)| Some((name, ingress?)))
                 .collect();
             return;
@@ -61,12 +72,12 @@ impl LastGood {
         for (name, ingress) in served {
             match ingress {
                 None => {
-                    self.0.remove(&name);
+                    self.ingresses.remove(&name);
                 }
                 Some(ingress) => {
-                    let known = self.0.get(&name);
+                    let known = self.ingresses.get(&name);
                     if !known.is_some_and(|known| Arc::ptr_eq(known, &ingress)) {
-                        self.0.insert(name, ingress);
+                        self.ingresses.insert(name, ingress);
                     }
                 }
             }
@@ -76,8 +87,9 @@ impl LastGood {
 
 impl PartialEq for LastGood {
     fn eq(&self, other: &Self) -> bool {
-        self.0.is_same(&other.0)
-            || self.0.len() == other.0.len() && self.0.iter().eq(other.0.iter())
+        self.ingresses.is_same(&other.ingresses)
+            || self.ingresses.len() == other.ingresses.len()
+                && self.ingresses.iter().eq(other.ingresses.iter())
     }
 }
 

@@ -30,6 +30,7 @@ pub(crate) enum HostCertificate {
 ///
 /// * Its first entry that lists the host names the Secret.
 /// * If none lists the host, it is the first Secret whose certificate is for the host.
+/// * A Secret whose content cannot be used any more counts with the certificate that it held before.
 /// * If that yields no usable certificate for the host, the default certificate is served; another Ingress does not
 ///   help out.
 ///
@@ -96,25 +97,35 @@ fn from_entry(
 ) -> Option<Arc<ServerCertificate>> {
     let name = secret?;
     let host = ledger.host;
+    let mut kept = None;
     let (reason, fault) = match secrets.certificate(name) {
         Some(Ok(certificate)) if certificate.is_for(host.as_str()) => return Some(certificate),
         Some(Ok(_)) => (
             Reason::CertificateMismatch,
             format!("the certificate in Secret {name} is not for host {host}"),
         ),
-        Some(Err(error)) => (
-            Reason::InvalidSecret,
-            format!("Secret {name} cannot be used: {error}"),
-        ),
+        Some(Err(error)) => {
+            let earlier = secrets.earlier_certificate(name);
+            kept = earlier.filter(|certificate| certificate.is_for(host.as_str()));
+            (
+                Reason::InvalidSecret,
+                format!("Secret {name} cannot be used: {error}"),
+            )
+        }
         None => (
             Reason::MissingSecret,
             format!("Secret {name} does not exist"),
         ),
     };
-    let message = format!("{fault}; host {host} is served with the default certificate");
+    let served = if kept.is_some() {
+        "goes on being served with the certificate that it held before"
+    } else {
+        "is served with the default certificate"
+    };
+    let message = format!("{fault}; host {host} {served}");
     let key = Some("spec.tls".to_owned());
     ledger.tell(definition, Severity::Warning, reason, key, message);
-    None
+    kept
 }
 
 fn by_name(
@@ -128,6 +139,9 @@ fn by_name(
         .iter()
         .filter_map(|entry| entry.secret.as_ref());
     names
-        .filter_map(|name| secrets.certificate(name)?.ok())
+        .filter_map(|name| {
+            let current = secrets.certificate(name)?.ok();
+            current.or_else(|| secrets.earlier_certificate(name))
+        })
         .find(|certificate| certificate.names_host(host))
 }

@@ -212,6 +212,53 @@ fn certificates_come_change_and_go_without_a_reload() {
 }
 
 #[test]
+fn a_certificate_holds_until_its_secret_is_usable_again_or_gone() {
+    let mut tls = ingress("a", "a.test", "a", &json!({}));
+    tls["spec"]["tls"] = json!([{"hosts": ["a.test"], "secretName": "cert"}]);
+    let mut story = Story::new(&[tls]);
+    let good = json!({"kind": "Tls", "name": "cert", "hosts": ["a.test"]});
+    let broken = json!({"kind": "Secret", "metadata": {"name": "cert", "namespace": "shop"},
+        "data": {"tls.crt": ""}});
+    let said = |story: &Story| {
+        let messages = story.now().diagnostics.iter();
+        let messages = messages.map(|diagnostic| diagnostic.message.clone());
+        messages
+            .filter(|message| message.starts_with("Secret"))
+            .collect::<Vec<_>>()
+    };
+    story.apply(broken.clone());
+    assert!(story.now().model.live.certificates.is_empty());
+    assert!(said(&story)[0].ends_with("is served with the default certificate"));
+
+    story.apply(good.clone());
+    let first = story.now().model.live.certificates.clone();
+    assert_eq!(first.len(), 1);
+    for _ in 0..2 {
+        story.apply(broken.clone());
+        assert_eq!(story.now().model.live.certificates, first);
+        assert!(said(&story)[0].ends_with("with the certificate that it held before"));
+    }
+    // Another Ingress that refers to it finds it as well.
+    let mut later = ingress("later", "b.test", "a", &json!({}));
+    later["spec"]["tls"] = json!([{"secretName": "cert"}]);
+    story.apply(later);
+    assert_eq!(story.now().model.live.certificates, first);
+
+    story.apply(good.clone());
+    assert_ne!(story.now().model.live.certificates, first);
+    assert!(said(&story).is_empty());
+    story
+        .snapshot
+        .secrets
+        .remove(&ObjectName::new("shop", "cert"));
+    story.merge();
+    assert!(story.now().model.live.certificates.is_empty());
+    // What was gone is not taken up again.
+    story.apply(broken);
+    assert!(story.now().model.live.certificates.is_empty());
+}
+
+#[test]
 fn an_authority_that_comes_later_opens_the_host() {
     let auth = json!({"nginx.ingress.kubernetes.io/auth-tls-secret": "shop/ca"});
     let mut story = Story::new(&[ingress("a", "a.test", "a", &auth)]);
