@@ -34,9 +34,11 @@ fn lines(rendered: &Rendered) -> Vec<String> {
     let main = rendered.main.lines().map(|line| line.trim().to_owned());
     let files = rendered.files.iter().flat_map(|(path, file)| {
         let text = String::from_utf8_lossy(&file.bytes).replace(',', ",\n");
-        // Keys and certificates are others each time.
+        // Certificates are others each time, and keys are no text.
         let text = if text.contains("-----BEGIN") {
             "PEM"
+        } else if text.contains('\0') {
+            "a key"
         } else {
             &text
         };
