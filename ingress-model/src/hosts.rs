@@ -86,19 +86,19 @@ impl Hosts {
         let mut servers = Vec::with_capacity(touched.len());
         let mut decisions = Vec::with_capacity(touched.len());
         let mut bereft = Vec::new();
-        let mut touched: Vec<_> = touched.into_iter().collect();
-        touched.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         self.entries.reserve(touched.len());
-        for (host, added) in touched {
-            let (mut claims, old) = match self.entries.remove(&host) {
-                Some(entry) => (entry.claims, Some(entry.server)),
-                None => (Vec::new(), None),
-            };
-            claims.retain(|claim| !removed.contains(&claim.definition.name));
-            if claims.is_empty() {
-                claims = added;
-            } else {
-                claims.extend(added);
+        let mut touched = touched.into_iter().peekable();
+        while let Some((host, first)) = touched.next() {
+            let old = self.entries.remove(&host);
+            let (mut claims, old) = old.map_or_else(
+                // Most hosts have one.
+                || (Vec::with_capacity(1), None),
+                |entry| (entry.claims, Some(entry.server)),
+            );
+            claims.retain(|claim: &Claim| !removed.contains(&claim.definition.name));
+            claims.extend(first);
+            while let Some((_, next)) = touched.next_if(|(next, _)| *next == host) {
+                claims.extend(next);
             }
             sort(&mut claims, context.options.conflict_policy);
             self.aliased.remove(&host);
@@ -156,28 +156,18 @@ impl Hosts {
         Rebuilt { any, aliases }
     }
 
-    /// The hosts to build again, with the claims that they get.
-    fn touched(&self, causes: &Causes<'_>) -> HashMap<Host, Vec<Claim>> {
-        let count = causes.edits.added.len();
-        let mut touched: HashMap<Host, Vec<Claim>> = HashMap::with_capacity(count);
+    /// The hosts to build again, sorted and perhaps repeated, with the claims that they get.
+    fn touched(&self, causes: &Causes<'_>) -> Vec<(Host, Option<Claim>)> {
+        let mut touched = Vec::with_capacity(causes.edits.added.len() + 1);
         if self.entries.is_empty() {
-            touched.insert(Host::catch_all(), Vec::new());
+            touched.push((Host::catch_all(), None));
         }
         let concerned = causes.edits.removed.iter().chain(&causes.renamed);
         for definition in concerned {
-            for claim in claims(definition) {
-                touched.entry(host_of(&claim)).or_default();
-            }
+            touched.extend(claims(definition).map(|claim| (host_of(&claim), None)));
         }
         for definition in &causes.edits.added {
-            for claim in claims(definition) {
-                let claims = touched.entry(host_of(&claim)).or_default();
-                // Most hosts have one.
-                if claims.is_empty() {
-                    claims.reserve_exact(1);
-                }
-                claims.push(claim);
-            }
+            touched.extend(claims(definition).map(|claim| (host_of(&claim), Some(claim))));
         }
         if !causes.secrets.is_empty() {
             let changed: HashSet<_> = causes.secrets.iter().map(|change| change.name).collect();
@@ -185,10 +175,11 @@ impl Hosts {
                 let secrets = self.entries.get(host).map(|entry| &entry.built.secrets);
                 let mut secrets = secrets.into_iter().flatten();
                 if secrets.any(|name| changed.contains(name)) {
-                    touched.entry(host.clone()).or_default();
+                    touched.push((host.clone(), None));
                 }
             }
         }
+        touched.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         touched
     }
 

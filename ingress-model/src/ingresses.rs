@@ -115,19 +115,19 @@ impl Ingresses {
             edits.removed.extend(old);
             return (name.clone(), None);
         };
-        let (mut entry, served) = read(name, ingress, snapshot, context);
-        let old = self
-            .entries
-            .get_mut(name)
-            .and_then(|entry| entry.definition.take());
-        if entry.definition.is_some() && entry.definition == old {
-            entry.definition = old;
+        let (entry, served) = read(name, ingress, snapshot, context);
+        let new = entry.definition.clone();
+        let old = self.entries.insert(name.clone(), entry);
+        let old = old.and_then(|entry| entry.definition);
+        if new.is_some() && new == old {
+            if let Some(known) = self.entries.get_mut(name) {
+                known.definition = old;
+            }
         } else {
-            self.refer(old.as_ref(), entry.definition.as_ref());
+            self.refer(old.as_ref(), new.as_ref());
             edits.removed.extend(old);
-            edits.added.extend(entry.definition.clone());
+            edits.added.extend(new);
         }
-        self.entries.insert(name.clone(), entry);
         (name.clone(), served)
     }
 

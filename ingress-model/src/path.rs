@@ -102,7 +102,31 @@ impl Entry<'_> {
     }
 }
 
-/// The locations of a host, given the paths that are wanted for it, the one that holds first.
+/// The paths that are wanted for a host, the one that holds first.
+#[derive(Debug)]
+pub(crate) struct Wishes<'a>(Vec<Held<'a>>);
+
+impl<'a> Wishes<'a> {
+    pub(crate) fn with_capacity(count: usize) -> Self {
+        Self(Vec::with_capacity(count))
+    }
+
+    pub(crate) fn push(&mut self, entry: Entry<'a>) {
+        self.0.push(Held {
+            rank: self.0.len(),
+            entry,
+            losers: Vec::new(),
+        });
+    }
+}
+
+impl<'a> Extend<Entry<'a>> for Wishes<'a> {
+    fn extend<I: IntoIterator<Item = Entry<'a>>>(&mut self, entries: I) {
+        entries.into_iter().for_each(|entry| self.push(entry));
+    }
+}
+
+/// The locations of a host, given the paths that are wanted for it.
 ///
 /// * Of several entries with one path and type the first holds ([`hold`]).
 /// * If a location of the host matches by regular expression, all of them do: `~* "^path"`, in which Exact and Prefix
@@ -135,14 +159,8 @@ impl Entry<'_> {
 ///     ],
 /// );
 /// ```
-pub(crate) fn locations(entries: Vec<Entry<'_>>, ledger: &mut Ledger<'_>) -> Vec<Location> {
-    let entries = entries.into_iter().enumerate();
-    let held = entries.map(|(rank, entry)| Held {
-        rank,
-        entry,
-        losers: Vec::new(),
-    });
-    let mut held: Vec<_> = held.collect();
+pub(crate) fn locations(wishes: Wishes<'_>, ledger: &mut Ledger<'_>) -> Vec<Location> {
+    let Wishes(mut held) = wishes;
     hold(&mut held, order);
     let regex = held.iter().any(|held| held.entry.is_regex());
     if regex || held.iter().any(|held| has_further_slash(&held.entry)) {
@@ -167,6 +185,7 @@ pub(crate) fn locations(entries: Vec<Entry<'_>>, ledger: &mut Ledger<'_>) -> Vec
 }
 
 /// An entry that holds its path, its rank among all entries, and those that lost it.
+#[derive(Debug)]
 struct Held<'a> {
     rank: usize,
     entry: Entry<'a>,
@@ -315,8 +334,10 @@ mod tests {
                 upstream: UpstreamName::new(&i.to_string()),
                 settings,
             });
+        let mut wishes = Wishes::with_capacity(paths.len());
+        wishes.extend(entries);
         let host = Host::catch_all();
-        locations(entries.collect(), &mut Ledger::new(&host))
+        locations(wishes, &mut Ledger::new(&host))
             .iter()
             .map(|location| {
                 let modifier = match location.modifier {

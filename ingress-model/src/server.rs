@@ -13,7 +13,7 @@ use crate::{
     object::ObjectName,
     options::ConflictPolicy,
     passthrough,
-    path::{self, Entry},
+    path::{self, Entry, Wishes},
     provenance::{Decision, Ledger, Loser, Subject},
     secrets::Secrets,
     tls::{self, HostCertificate},
@@ -172,7 +172,9 @@ fn locations(
         .iter()
         .filter_map(Claim::rule)
         .map(|rule| rule.paths.len());
-    let mut entries = Vec::with_capacity(paths.sum::<usize>() + claims.len() + 1);
+    let count = paths.sum::<usize>();
+    ledger.decisions.reserve_exact(count);
+    let mut entries = Wishes::with_capacity(count + claims.len() + 1);
     for claim in claims {
         let definition = claim.definition.as_ref();
         let names = upstreams.names(definition);

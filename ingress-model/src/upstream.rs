@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeSet,
     hash::{Hash, Hasher},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use hashbrown::{HashMap, HashSet};
@@ -126,8 +126,8 @@ impl Groups {
 #[derive(Debug, Default)]
 pub(crate) struct Upstreams {
     bases: HashMap<UpstreamName, Base>,
-    /// The bases that concern a Service.
-    by_service: HashMap<ObjectName, Vec<UpstreamName>>,
+    /// The bases that concern a Service. Found out when a Service first changes, and kept since.
+    by_service: OnceLock<HashMap<ObjectName, Vec<UpstreamName>>>,
     /// Names by Ingress, as its [`Definition::uses`].
     names: HashMap<ObjectName, Vec<UpstreamName>>,
 }
@@ -167,7 +167,8 @@ impl Upstreams {
         &'a self,
         service: &ObjectName,
     ) -> impl Iterator<Item = &'a UpstreamName> {
-        let bases = self.by_service.get(service).into_iter().flatten();
+        let by_service = self.by_service.get_or_init(|| by_service(&self.bases));
+        let bases = by_service.get(service).into_iter().flatten();
         let bases = bases.filter_map(|base| self.bases.get(base));
         bases.flat_map(|base| base.groups.names())
     }
@@ -193,7 +194,6 @@ impl Upstreams {
         }
         self.names.reserve(edits.added.len());
         self.bases.reserve(edits.added.len());
-        self.by_service.reserve(edits.added.len());
         for definition in &edits.added {
             self.add(definition, &mut touched);
         }
@@ -225,25 +225,26 @@ impl Upstreams {
             if !std::mem::replace(&mut base.is_touched, true) {
                 touched.push(&used.base);
             }
-            let bases = self.by_service.entry_ref(&used.service).or_default();
-            if !bases.contains(&used.base) {
-                bases.reserve_exact(1);
-                bases.push(used.base.clone());
+            if let Some(by_service) = self.by_service.get_mut() {
+                concern(by_service, used);
             }
         }
     }
 
     /// A base concerns a Service as long as a use does.
     fn forget_service(&mut self, used: &ServiceUse) {
+        let Some(by_service) = self.by_service.get_mut() else {
+            return;
+        };
         let users = self.bases.get(&used.base).map(|base| &base.users);
         let mut targets = users.into_iter().flatten().filter_map(User::target);
         if targets.any(|target| target.service == used.service) {
             return;
         }
-        if let Some(bases) = self.by_service.get_mut(&used.service) {
+        if let Some(bases) = by_service.get_mut(&used.service) {
             bases.retain(|base| *base != used.base);
             if bases.is_empty() {
-                self.by_service.remove(&used.service);
+                by_service.remove(&used.service);
             }
         }
     }
@@ -278,6 +279,7 @@ impl Upstreams {
         };
         base.is_touched = false;
         let before = std::mem::take(&mut base.groups);
+        let is_new = matches!(before, Groups::None);
         regrouped.backends.extend(before.names().cloned());
         base.users.sort_by(|a, b| {
             let canary = a.is_canary().cmp(&b.is_canary());
@@ -291,9 +293,14 @@ impl Upstreams {
         };
         let wish = Wish::of(oldest);
         if others.iter().all(|user| Wish::of(user) == wish) {
-            let name = unused_name(name, oldest, &HashSet::new());
-            regrouped.call(&name, &base.users, &mut self.names);
-            base.groups = Groups::One(name);
+            let group = unused_name(name, oldest, &HashSet::new());
+            if is_new && group == *name {
+                // So it is called until it is grouped.
+                regrouped.backends.push(group.clone());
+            } else {
+                regrouped.call(&group, &base.users, &mut self.names);
+            }
+            base.groups = Groups::One(group);
             return;
         }
         let mut used = HashSet::new();
@@ -326,6 +333,25 @@ impl Regrouped {
             }
         }
         self.backends.push(name.clone());
+    }
+}
+
+fn by_service(bases: &HashMap<UpstreamName, Base>) -> HashMap<ObjectName, Vec<UpstreamName>> {
+    let mut by_service = HashMap::with_capacity(bases.len());
+    let users = bases.values().flat_map(|base| &base.users);
+    for used in users.filter_map(User::target) {
+        concern(&mut by_service, used);
+    }
+    by_service
+}
+
+/// Notes that a use's base concerns its Service.
+fn concern(by_service: &mut HashMap<ObjectName, Vec<UpstreamName>>, used: &ServiceUse) {
+    let bases = by_service.entry_ref(&used.service).or_default();
+    if !bases.contains(&used.base) {
+        // Most have one.
+        bases.reserve_exact(1);
+        bases.push(used.base.clone());
     }
 }
 
@@ -449,7 +475,7 @@ mod tests {
         }
         assert!(upstreams.group(&name).is_none());
         assert!(upstreams.bases.is_empty());
-        assert!(upstreams.by_service.is_empty());
+        assert!(upstreams.by_service.get().unwrap().is_empty());
         assert!(upstreams.names.is_empty());
     }
 }
