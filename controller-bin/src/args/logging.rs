@@ -10,7 +10,7 @@ pub enum LogFormat {
     /// For people.
     #[default]
     Human,
-    /// One JSON object a line.
+    /// One JSON object a line; lines of NGINX itself stay as NGINX writes them.
     Json,
 }
 
