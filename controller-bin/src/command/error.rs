@@ -89,9 +89,11 @@ pub enum CommandError {
     /// The flags that are given cannot be used together.
     #[error("cannot use the flags: {0}")]
     Flags(String),
-    /// More is named than can be compared.
-    #[error("cannot compare a running nginx with more than one set of manifests")]
-    TooManySets,
+    /// More or less is named than can be compared.
+    #[error(
+        "cannot compare: name two directories, or one beside --running, --manifests or a cluster"
+    )]
+    Sets,
     /// There is nothing of that name.
     #[error("there is no {what}")]
     NotFound {

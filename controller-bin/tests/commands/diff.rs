@@ -76,6 +76,7 @@ fn what_cannot_be_compared_is_refused() {
     let path = one.path().display().to_string();
     for words in [
         &["diff"][..],
+        &["diff", "--running=false", &from(&one)],
         &["diff", &path, &path, &path],
         &["diff", &path, &path, "--running"],
         &["diff", &path, "/nowhere/at/all"],

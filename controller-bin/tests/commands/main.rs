@@ -3,7 +3,6 @@
 #![expect(
     clippy::expect_used,
     clippy::panic,
-    clippy::indexing_slicing,
     reason = "a failure here fails the test"
 )]
 

@@ -32,8 +32,10 @@ async fn a_running_nginx_is_looked_into() {
     ];
     let site = Site::start(open_directory(), &[&source, &ports[0], &ports[1]]);
     site.ready().await;
+    let conf = site.nginx_file("nginx.conf");
+    let nginx = conf.parent().expect("it is in a directory");
     let others = [
-        format!("--nginx-dir={}", site.nginx_file("").display()),
+        format!("--nginx-dir={}", nginx.display()),
         format!("--http-port={}", site.ports.http),
         format!("--https-port={}", site.ports.https),
     ];

@@ -148,7 +148,7 @@ impl DiffArgs {
             let new = match self.sets.as_slice() {
                 [] => of_flags()?,
                 [new] => read(new)?,
-                _ => return Err(CommandError::TooManySets),
+                _ => return Err(CommandError::Sets),
             };
             progress.next("asking the running NGINX");
             let old = Running::ask(&self.controller, &new)?;
@@ -156,10 +156,8 @@ impl DiffArgs {
         }
         let (old, new) = match self.sets.as_slice() {
             [old, new] => (read(old)?, read(new)?),
-            sets => {
-                let old = of_flags()?;
-                (old, sets.first().map_or_else(of_flags, read)?)
-            }
+            [new] => (of_flags()?, read(new)?),
+            _ => return Err(CommandError::Sets),
         };
         progress.next("comparing");
         Ok(self.between(&old, &new))

@@ -56,8 +56,10 @@ impl Places {
         let mut begins: Vec<u64> = content.lines.iter().copied().chain(ignored).collect();
         begins.sort_unstable();
         for (object, line) in content.objects.iter().zip(&content.lines) {
-            let shared = begins.iter().filter(|begin| *begin == line).count() > 1;
-            let next = begins.iter().find(|begin| *begin > line);
+            let first = begins.partition_point(|begin| begin < line);
+            let behind = begins.partition_point(|begin| begin <= line);
+            let shared = behind > first + 1;
+            let next = begins.get(behind);
             let index = |line: u64| usize::try_from(line - 1).unwrap_or(usize::MAX);
             let end = next.map_or(lines.len(), |next| index(*next));
             let own = lines.get(index(*line)..end).filter(|_| !shared);
@@ -74,11 +76,11 @@ impl Places {
         }
     }
 
-    /// Where an object begins, or where it has an annotation or key.
+    /// Where an object begins, or where it has an annotation, key or field. Of lists the items are not looked for.
     pub(super) fn find(&self, object: &ObjectRef, key: Option<&str>) -> Option<Place> {
         let text = self.0.get(object)?;
         let lines = (text.line..).zip(&text.lines);
-        let found = key.and_then(|key| {
+        let found = key.map(last_part).and_then(|key| {
             let mut lines = lines.filter_map(|(line, text)| Some((line, column(text, key)?)));
             lines.next()
         });
@@ -89,6 +91,15 @@ impl Places {
             column,
         })
     }
+}
+
+/// What a line has of the path of a field (`spec.tls`), unless it goes through a list. Annotations and keys of ConfigMaps
+/// are no paths.
+fn last_part(key: &str) -> &str {
+    let field = key
+        .strip_prefix("spec.")
+        .filter(|field| !field.contains('['));
+    field.map_or(key, |field| field.rsplit('.').next().unwrap_or(field))
 }
 
 /// Where a line has a key with a colon behind it, from 1. The name of an annotation may have its prefix before it.
@@ -128,6 +139,10 @@ mod tests {
         ] {
             assert_eq!(column(line, key), want, "{line}");
         }
+        assert_eq!(last_part("a.b/spec.tls"), "a.b/spec.tls");
+        assert_eq!(column("  tls:", last_part("spec.tls")), Some(3));
+        let of_list = last_part("spec.rules[0].http.paths[1].path");
+        assert_eq!(column("  - path: /", of_list), None);
     }
 
     #[test]
