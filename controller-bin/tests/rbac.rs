@@ -20,12 +20,14 @@ use std::{
 };
 
 use controller_bin::Args;
+use k8s_openapi::ByteString;
 use rustix::process::Signal;
+use rustls::pki_types::{CertificateDer, pem::PemObject};
 use serde_json::{Value, json};
 use site::{
     Site,
     backend::{Backend, ingress},
-    open_directory,
+    http, open_directory,
 };
 use support::{ApiDouble, Request, State, Verb};
 
@@ -333,6 +335,32 @@ fn controller(api: &ApiDouble, more: &[&str]) -> Site {
     Site::start(open_directory(), &all)
 }
 
+/// Waits until the webhook answers with a certificate that the API server trusts.
+async fn is_trusted(api: &ApiDouble, site: &Site) {
+    let name = "ingress-nginx-admission";
+    let port = site
+        .until("the webhook listens", async || {
+            let log = site.log();
+            let line = log
+                .lines()
+                .find(|line| line.contains("the webhook listens"))?;
+            let (_, rest) = line.split_once("127.0.0.1:")?;
+            let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+            digits.parse().ok()
+        })
+        .await;
+    site.until("the webhook's certificate is trusted", async || {
+        let hooks = api.get("validatingwebhookconfigurations", "", name)?;
+        let client = &hooks["webhooks"][0]["clientConfig"];
+        let ByteString(authority) = serde_json::from_value(client["caBundle"].clone()).ok()?;
+        let authority = CertificateDer::from_pem_slice(&authority).ok()?;
+        // As the API server calls it.
+        let host = format!("{name}.{NAMESPACE}.svc");
+        http::get_tls(port, &host, "/", &authority).await
+    })
+    .await;
+}
+
 fn told(state: &State, reason: &str) -> usize {
     let events = state.list("events").into_iter();
     let told = events.filter(|event| event["reason"] == reason);
@@ -362,6 +390,7 @@ async fn the_roles_allow_what_is_asked_and_nothing_else() {
         secret.is_some_and(|secret| secret["data"]["ca.crt"] == *trusted)
     })
     .await;
+    is_trusted(&api, &site).await;
     // The same once more: the Event is counted up, and the Lease renewed.
     let loads = api.read(|state| told(state, "RELOAD"));
     assert!(loads > 0 || api.read(|state| !state.list("events").is_empty()));
@@ -388,6 +417,7 @@ async fn the_roles_allow_what_is_asked_and_nothing_else() {
         state.count(Verb::Update, "secrets") > 0
     })
     .await;
+    is_trusted(&api, &site).await;
     api.wait_until("everything is watched", |state| {
         state.open_watches("namespaces") > 0 && state.open_watches("ingresses") > 0
     })
