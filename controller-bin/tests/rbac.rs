@@ -112,6 +112,25 @@ fn every_flag_is_known_and_acted_on() {
 }
 
 #[test]
+fn the_image_has_what_is_run() {
+    let image = fs::read_to_string(deploy().join("Dockerfile")).unwrap();
+    let words: BTreeSet<_> = image.split([' ', '\n', '"', '[', ']', ',']).collect();
+    let command = &container()["command"][0];
+    assert!(words.contains(command.as_str().unwrap()), "{command}");
+    let readme = fs::read_to_string(deploy().join("../../README.md")).unwrap();
+    let (_, packages) = readme.split_once("--no-install-recommends ").unwrap();
+    let (packages, _) = packages.split_once("\n$ ").unwrap();
+    let packages: Vec<_> = packages
+        .split_whitespace()
+        .filter(|word| *word != "\\")
+        .collect();
+    assert!(packages.contains(&"nginx-light"), "{packages:?}");
+    for package in packages {
+        assert!(words.contains(package), "{package}");
+    }
+}
+
+#[test]
 fn names_and_ports_fit_together() {
     let (deployment, container) = (one("Deployment"), container());
     let labels = &deployment["spec"]["template"]["metadata"]["labels"];
