@@ -1,4 +1,5 @@
-//! The webhook's certificate and key: files that somebody renews while the controller runs.
+//! The webhook's certificate and key, and the authority of who may ask it: files that somebody renews while the controller
+//! runs.
 
 use std::{
     convert::Infallible,
@@ -9,13 +10,14 @@ use std::{
 };
 
 use rustls::{
+    RootCertStore, ServerConfig,
     crypto::ring,
     pki_types::{
         CertificateDer, PrivateKeyDer,
         pem::{self, PemObject},
     },
-    server::{ClientHello, ResolvesServerCert},
-    sign::CertifiedKey,
+    server::{VerifierBuilderError, WebPkiClientVerifier},
+    sign::{CertifiedKey, SingleCertAndKey},
 };
 use tokio::{fs, time::interval};
 use tracing::{info, warn};
@@ -53,39 +55,65 @@ pub enum IdentityError {
         /// What is wrong.
         source: rustls::Error,
     },
+    /// An authority's certificate is none.
+    #[error("cannot trust an authority of {}", path.display())]
+    Authority {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        source: rustls::Error,
+    },
+    /// Certificates of clients cannot be checked.
+    #[error("cannot check certificates of clients")]
+    Clients(#[from] VerifierBuilderError),
     /// TLS as such cannot be had.
     #[error("cannot set up TLS")]
     Tls(#[source] rustls::Error),
 }
 
-/// The certificate and key in use.
-#[derive(Debug)]
+/// Who the webhook is, and whom it answers, as its files say.
 pub(super) struct Identity {
     files: Files,
-    current: RwLock<Arc<CertifiedKey>>,
+    current: RwLock<Current>,
 }
 
-#[derive(Debug)]
-struct Files {
-    certificate: PathBuf,
-    key: PathBuf,
+/// The files.
+#[derive(Clone, Debug)]
+pub(super) struct Files {
+    pub(super) certificate: PathBuf,
+    pub(super) key: PathBuf,
+    /// Authorities of clients; `None`: whoever asks is answered.
+    pub(super) authority: Option<PathBuf>,
 }
 
 /// What the files hold.
-#[derive(PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 struct Content {
     certificate: Vec<u8>,
     key: Vec<u8>,
+    authority: Vec<u8>,
+}
+
+/// What is in use, and what it was made of.
+struct Current {
+    content: Content,
+    config: Arc<ServerConfig>,
 }
 
 impl Identity {
-    pub(super) async fn load(certificate: PathBuf, key: PathBuf) -> Result<Self, IdentityError> {
-        let files = Files { certificate, key };
+    pub(super) async fn load(files: Files) -> Result<Self, IdentityError> {
         let content = files.read().await?;
+        let config = files.parse(&content)?;
         Ok(Self {
-            current: RwLock::new(Arc::new(files.parse(&content)?)),
             files,
+            current: RwLock::new(Current { content, config }),
         })
+    }
+
+    /// How connections are to be made now.
+    pub(super) fn config(&self) -> Arc<ServerConfig> {
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&current.config)
     }
 
     /// Takes over what the files hold, whenever that is something else. What cannot be used is not taken over, so that
@@ -121,19 +149,12 @@ impl Identity {
             return Ok(false);
         }
         let parsed = self.files.parse(&content);
-        *seen = Some(content);
-        let parsed = Arc::new(parsed?);
+        *seen = Some(content.clone());
+        let config = parsed?;
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
-        let is_new = current.cert != parsed.cert;
-        *current = parsed;
+        let is_new = current.content != content;
+        *current = Current { content, config };
         Ok(is_new)
-    }
-}
-
-impl ResolvesServerCert for Identity {
-    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
-        Some(Arc::clone(&current))
     }
 }
 
@@ -142,31 +163,71 @@ impl Files {
         Ok(Content {
             certificate: read(&self.certificate).await?,
             key: read(&self.key).await?,
+            authority: match &self.authority {
+                Some(authority) => read(authority).await?,
+                None => Vec::new(),
+            },
         })
     }
 
-    fn parse(&self, content: &Content) -> Result<CertifiedKey, IdentityError> {
-        let pem = |what, path: &Path| {
-            let path = path.to_owned();
-            move |source| IdentityError::Pem { what, path, source }
-        };
-        let chain: Result<Vec<_>, _> =
-            CertificateDer::pem_slice_iter(&content.certificate).collect();
-        let chain = chain.and_then(|chain| {
-            let some = (!chain.is_empty()).then_some(chain);
-            some.ok_or(pem::Error::NoItemsFound)
-        });
-        let chain = chain.map_err(pem("a certificate", &self.certificate))?;
-        let key = PrivateKeyDer::from_pem_slice(&content.key);
-        let key = key.map_err(pem("a key", &self.key))?;
-        CertifiedKey::from_der(chain, key, &ring::default_provider()).map_err(|source| {
-            IdentityError::Pair {
-                certificate: self.certificate.clone(),
-                key: self.key.clone(),
-                source,
+    /// TLS 1.2 or newer, and HTTP/1.1 inside.
+    fn parse(&self, content: &Content) -> Result<Arc<ServerConfig>, IdentityError> {
+        let provider = Arc::new(ring::default_provider());
+        let config = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .map_err(IdentityError::Tls)?;
+        let config = match &self.authority {
+            Some(path) => {
+                let mut roots = RootCertStore::empty();
+                for authority in certificates(&content.authority, path)? {
+                    roots
+                        .add(authority)
+                        .map_err(|source| IdentityError::Authority {
+                            path: path.clone(),
+                            source,
+                        })?;
+                }
+                let clients =
+                    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+                config.with_client_cert_verifier(clients.build()?)
             }
-        })
+            None => config.with_no_client_auth(),
+        };
+        let mut config = config.with_cert_resolver(Arc::new(self.pair(content)?));
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Arc::new(config))
     }
+
+    fn pair(&self, content: &Content) -> Result<SingleCertAndKey, IdentityError> {
+        let chain = certificates(&content.certificate, &self.certificate)?;
+        let key = PrivateKeyDer::from_pem_slice(&content.key);
+        let key = key.map_err(not_pem("a key", &self.key))?;
+        let pair = CertifiedKey::from_der(chain, key, &ring::default_provider());
+        let pair = pair.map_err(|source| IdentityError::Pair {
+            certificate: self.certificate.clone(),
+            key: self.key.clone(),
+            source,
+        })?;
+        Ok(pair.into())
+    }
+}
+
+/// All certificates of a file, of which there has to be one.
+fn certificates(
+    content: &[u8],
+    path: &Path,
+) -> Result<Vec<CertificateDer<'static>>, IdentityError> {
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(content).collect();
+    let chain = chain.and_then(|chain| {
+        let some = (!chain.is_empty()).then_some(chain);
+        some.ok_or(pem::Error::NoItemsFound)
+    });
+    chain.map_err(not_pem("a certificate", path))
+}
+
+fn not_pem(what: &'static str, path: &Path) -> impl FnOnce(pem::Error) -> IdentityError {
+    let path = path.to_owned();
+    move |source| IdentityError::Pem { what, path, source }
 }
 
 async fn read(path: &Path) -> Result<Vec<u8>, IdentityError> {
@@ -199,9 +260,12 @@ mod tests {
         let (new, new_key) = pair();
         fs::write(&certificate, &old).unwrap();
         fs::write(&key, &old_key).unwrap();
-        let identity = Identity::load(certificate.clone(), key.clone())
-            .await
-            .unwrap();
+        let files = Files {
+            certificate: certificate.clone(),
+            key: key.clone(),
+            authority: None,
+        };
+        let identity = Identity::load(files).await.unwrap();
         let mut seen = None;
         assert!(!identity.renew(&mut seen).await.unwrap());
 
@@ -218,15 +282,14 @@ mod tests {
         assert!(matches!(fault, IdentityError::Read { .. }), "{fault:?}");
         let current = |identity: &Identity| {
             let current = identity.current.read().unwrap();
-            current.cert.first().cloned()
+            String::from_utf8(current.content.certificate.clone()).unwrap()
         };
-        let der = |pem: &str| CertificateDer::from_pem_slice(pem.as_bytes()).ok();
-        assert_eq!(current(&identity), der(&old));
+        assert_eq!(current(&identity), old);
 
         fs::write(&certificate, &new).unwrap();
         fs::write(&key, &new_key).unwrap();
         assert!(identity.renew(&mut seen).await.unwrap());
-        assert_eq!(current(&identity), der(&new));
+        assert_eq!(current(&identity), new);
         assert!(!identity.renew(&mut seen).await.unwrap());
     }
 }

@@ -73,6 +73,9 @@ pub struct Settings {
     pub certificate: PathBuf,
     /// File with the certificate's key, as PEM.
     pub key: PathBuf,
+    /// File with authorities, as PEM, one of which has signed what a client has to show; `None`: nobody has to show a
+    /// certificate.
+    pub client_authority: Option<PathBuf>,
     /// How much anybody may ask for.
     pub limits: Limits,
 }
@@ -93,6 +96,7 @@ impl Settings {
             address,
             certificate: path(certificate, "--validating-webhook-certificate")?,
             key: path(&flags.validating_webhook_key, "--validating-webhook-key")?,
+            client_authority: flags.validating_webhook_client_ca.clone(),
             limits: Limits::default(),
         }))
     }

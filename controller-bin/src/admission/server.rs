@@ -17,7 +17,6 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
-use rustls::{ServerConfig, crypto::ring};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore, watch},
@@ -28,7 +27,9 @@ use tokio_rustls::TlsAcceptor;
 use tracing::{debug, error, info, warn};
 
 use super::{
-    AdmissionError, IdentityError, Limits, Review, Settings, body, identity::Identity, protocol,
+    AdmissionError, Limits, Review, Settings, body,
+    identity::{Files, Identity},
+    protocol,
 };
 use crate::chain::chain;
 
@@ -42,8 +43,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub struct AdmissionServer {
     listener: TcpListener,
     address: SocketAddr,
-    identity: Arc<Identity>,
-    tls: TlsAcceptor,
+    identity: Identity,
     desk: Arc<Desk>,
 }
 
@@ -69,10 +69,15 @@ impl AdmissionServer {
             address,
             certificate,
             key,
+            client_authority,
             limits,
         } = settings;
-        let identity = Arc::new(Identity::load(certificate, key).await?);
-        let tls = acceptor(&identity)?;
+        let files = Files {
+            certificate,
+            key,
+            authority: client_authority,
+        };
+        let identity = Identity::load(files).await?;
         let listener = async {
             let listener = listen(&address).await?;
             let bound = listener.local_addr()?;
@@ -85,7 +90,6 @@ impl AdmissionServer {
             listener,
             address: bound,
             identity,
-            tls,
             desk: Arc::new(Desk {
                 reviewer,
                 memory: Arc::new(Semaphore::new(limits.memory)),
@@ -107,7 +111,6 @@ impl AdmissionServer {
             listener,
             address,
             identity,
-            tls,
             desk,
         } = self;
         info!(%address, "the webhook listens");
@@ -124,7 +127,7 @@ impl AdmissionServer {
                 accepted = accept(&listener, &room) => match accepted {
                     Ok((stream, place)) => {
                         let connection = Connection {
-                            tls: tls.clone(),
+                            tls: TlsAcceptor::from(identity.config()),
                             desk: Arc::clone(&desk),
                             stopped: stopped.clone(),
                             _place: place,
@@ -153,18 +156,6 @@ impl fmt::Debug for AdmissionServer {
             .field("address", &self.address)
             .finish_non_exhaustive()
     }
-}
-
-/// TLS 1.2 or newer, and HTTP/1.1 inside.
-fn acceptor(identity: &Arc<Identity>) -> Result<TlsAcceptor, IdentityError> {
-    let provider = Arc::new(ring::default_provider());
-    let mut config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(IdentityError::Tls)?
-        .with_no_client_auth()
-        .with_cert_resolver(Arc::clone(identity) as _);
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
 /// `:port` stands for all addresses, of both families if there are both.

@@ -23,6 +23,10 @@ pub struct AdmissionArgs {
     #[arg(long, value_name = "FILE", default_value = "", value_parser = value::path)]
     pub validating_webhook_key: Given<PathBuf>,
 
+    /// File with authorities of clients, read again when it changes; without it nobody has to show the webhook a certificate
+    #[arg(long, value_name = "FILE", default_value = "", value_parser = value::path)]
+    pub validating_webhook_client_ca: Given<PathBuf>,
+
     /// Make the webhook's certificate, keep it in the Secret of this name in the pod's namespace, and have the API server
     /// trust it for the Service and in the ValidatingWebhookConfiguration of the same name
     #[arg(long, value_name = "NAME", default_value = "", value_parser = value::text)]
