@@ -9,24 +9,14 @@ use std::{
 };
 
 use flate2::read::GzDecoder;
-use http_body_util::{BodyExt, Empty, Limited};
-use hyper::{
-    Request, Response, StatusCode,
-    body::{Bytes, Incoming},
-    header::LOCATION,
-};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::{
-    client::legacy::{Client, connect::HttpConnector},
-    rt::TokioExecutor,
-};
-use rustls::{ClientConfig, RootCertStore, crypto::ring};
+use hyper::body::Bytes;
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
 use crate::{
     args::NginxArgs,
     chain::chain,
+    download::{DownloadError, Downloads},
     nginx::files::{self, Access, WriteError},
 };
 
@@ -34,10 +24,7 @@ use crate::{
 const MAXMIND: &str = "https://download.maxmind.com/app/geoip_download";
 
 /// How long one attempt may take.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-/// How many redirects are followed.
-const MOST_REDIRECTS: usize = 5;
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// How many bytes an archive and the database in it may have.
 const LARGEST: usize = 1 << 30;
@@ -48,21 +35,12 @@ const GROWTH: f64 = 1.5;
 /// Why a database could not be fetched.
 #[derive(Debug, thiserror::Error)]
 enum FetchError {
-    /// The address cannot be used.
-    #[error("the address of the database is none")]
-    Address(#[source] hyper::http::Error),
-    /// Nobody answers there.
-    #[error("cannot ask for the database")]
-    Ask(#[source] hyper_util::client::legacy::Error),
+    /// It does not come.
+    #[error("cannot get the database")]
+    Get(#[from] DownloadError),
     /// It takes too long.
     #[error("the database does not come within {} s", PATIENCE.as_secs())]
     Slow,
-    /// The answer is no database.
-    #[error("asking for the database is answered with status {0}")]
-    Status(StatusCode),
-    /// The answer broke off, or is too long.
-    #[error("cannot read the database")]
-    Read(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The answer is no archive.
     #[error("cannot unpack the archive with the database")]
     Unpack(#[source] io::Error),
@@ -81,7 +59,7 @@ pub(crate) async fn fetch(flags: &NginxArgs, directory: &Path) {
     if key.is_none() && mirror.is_none() {
         return;
     }
-    let client = match client() {
+    let client = match Downloads::new() {
         Ok(client) => client,
         Err(error) => {
             warn!(error = chain(&error), "cannot fetch MaxMind databases");
@@ -101,27 +79,6 @@ pub(crate) async fn fetch(flags: &NginxArgs, directory: &Path) {
     }
 }
 
-type HttpClient = Client<HttpsConnector<HttpConnector>, Empty<Bytes>>;
-
-fn client() -> Result<HttpClient, rustls::Error> {
-    let mut roots = RootCertStore::empty();
-    let found = rustls_native_certs::load_native_certs();
-    for error in &found.errors {
-        warn!(%error, "cannot read certificates of the system's authorities");
-    }
-    roots.add_parsable_certificates(found.certs);
-    let config = ClientConfig::builder_with_provider(ring::default_provider().into())
-        .with_safe_default_protocol_versions()?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let connector = HttpsConnectorBuilder::new()
-        .with_tls_config(config)
-        .https_or_http()
-        .enable_http1()
-        .build();
-    Ok(Client::builder(TokioExecutor::new()).build(connector))
-}
-
 /// Where a database is.
 fn address(edition: &str, key: Option<&str>, mirror: Option<&str>) -> String {
     match (mirror, key) {
@@ -134,7 +91,7 @@ fn address(edition: &str, key: Option<&str>, mirror: Option<&str>) -> String {
 }
 
 async fn fetch_one(
-    client: &HttpClient,
+    client: &Downloads,
     flags: &NginxArgs,
     address: &str,
     edition: &str,
@@ -149,7 +106,7 @@ async fn fetch_one(
 
 /// Asks again as long as nobody listens there, if flags say how long to wait.
 async fn with_retries(
-    client: &HttpClient,
+    client: &Downloads,
     flags: &NginxArgs,
     address: &str,
 ) -> Result<Bytes, FetchError> {
@@ -157,8 +114,11 @@ async fn with_retries(
     let mut left = flags.maxmind_retries_count;
     loop {
         left = left.saturating_sub(1);
-        let asked = timeout(PATIENCE, ask(client, address)).await;
-        match asked.unwrap_or(Err(FetchError::Slow)) {
+        let asked = timeout(PATIENCE, client.get(address, LARGEST)).await;
+        let asked = asked.map_or(Err(FetchError::Slow), |asked| {
+            asked.map_err(FetchError::from)
+        });
+        match asked {
             Err(error) if left > 0 && !wait.is_zero() && is_refused(&error) => {
                 info!(
                     error = chain(&error),
@@ -184,39 +144,6 @@ fn is_refused(error: &FetchError) -> bool {
         source = error.source();
     }
     false
-}
-
-async fn ask(client: &HttpClient, address: &str) -> Result<Bytes, FetchError> {
-    let mut address = address.to_owned();
-    for _ in 0..=MOST_REDIRECTS {
-        let request = Request::get(&address).body(Empty::new());
-        let request = request.map_err(FetchError::Address)?;
-        let response = client.request(request).await.map_err(FetchError::Ask)?;
-        match target(&response, &address) {
-            Some(target) if response.status().is_redirection() => address = target,
-            _ => return content(response).await,
-        }
-    }
-    Err(FetchError::Status(StatusCode::LOOP_DETECTED))
-}
-
-/// Where a redirect leads from an address: it may name the path only.
-fn target(response: &Response<Incoming>, address: &str) -> Option<String> {
-    let target = response.headers().get(LOCATION)?.to_str().ok()?;
-    if !target.starts_with('/') {
-        return Some(target.to_owned());
-    }
-    let (scheme, rest) = address.split_once("://")?;
-    let host = rest.split('/').next()?;
-    Some(format!("{scheme}://{host}{target}"))
-}
-
-async fn content(response: Response<Incoming>) -> Result<Bytes, FetchError> {
-    if response.status() != StatusCode::OK {
-        return Err(FetchError::Status(response.status()));
-    }
-    let body = Limited::new(response.into_body(), LARGEST).collect().await;
-    Ok(body.map_err(FetchError::Read)?.to_bytes())
 }
 
 /// The file of that name in a compressed archive, in whatever directory.
@@ -314,7 +241,7 @@ mod tests {
                 25.0,
             ),
         ] {
-            let error = with_retries(&client().unwrap(), &flags(words), &address).await;
+            let error = with_retries(&Downloads::new().unwrap(), &flags(words), &address).await;
             assert!(is_refused(&error.unwrap_err()));
             assert!(
                 (began.elapsed().as_secs_f64() - waited).abs() < 1.0,

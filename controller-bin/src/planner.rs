@@ -18,6 +18,7 @@ use crate::{
     culprit::{self, Suspect},
     dataplane::DataPlane,
     guard::{Panicked, guard},
+    issuers::Issuers,
     observe::Observer,
     quarantine::{self, Quarantine},
     store::{Change, Store},
@@ -34,6 +35,8 @@ pub struct Planner {
     plane: Arc<DataPlane>,
     quarantine: Arc<Quarantine>,
     observer: Arc<dyn Observer>,
+    /// Who completes certificates, if flags ask for it.
+    issuers: Option<Arc<Issuers>>,
     state: Mutex<State>,
 }
 
@@ -88,6 +91,7 @@ impl Planner {
             plane,
             quarantine,
             observer,
+            issuers: None,
             state: Mutex::new(State {
                 merger: Merger::default(),
                 options,
@@ -95,6 +99,12 @@ impl Planner {
                 said: Said::default(),
             }),
         }
+    }
+
+    /// The same, which has certificates completed.
+    #[must_use]
+    pub(crate) fn with_issuers(self, issuers: Option<Arc<Issuers>>) -> Self {
+        Self { issuers, ..self }
     }
 
     /// Has the data plane want what the objects ask for now. Answers what that is, and which objects have changed since
@@ -134,6 +144,9 @@ impl Planner {
         self.quarantine.review(&stored, config_map);
         let about_keys = self.faults_of_keys(&state.options);
         let mut snapshot = stored.clone();
+        if let Some(issuers) = &self.issuers {
+            issuers.complete(&mut snapshot);
+        }
         self.quarantine.substitute(&mut snapshot, &state.options);
         snapshot.last_good = state.last_good.clone();
         state.options.ingress_classes_readable = !self.store.is_refused(ObjectKind::IngressClass);

@@ -33,8 +33,10 @@ use crate::{
     chain::chain,
     cluster::{self, ClusterError},
     dataplane::DataPlane,
+    download::Downloads,
     geoip,
     health::Health,
+    issuers::{self, Issuers},
     load::{Loader, Memory},
     manifests::{self, AssumedClass, Manifests, ManifestsError},
     metrics::{Metrics, MetricsError, Sources},
@@ -82,6 +84,9 @@ pub enum Error {
     /// No certificate can be made.
     #[error("cannot make the certificate for hosts without one")]
     Certificate(#[from] rcgen::Error),
+    /// Nobody can be asked by TLS.
+    #[error("cannot ask for the certificates of issuers")]
+    Tls(#[from] rustls::Error),
     /// The webhook cannot be served.
     #[error(transparent)]
     Admission(#[from] AdmissionError),
@@ -213,13 +218,15 @@ impl Args {
         let webhook = self
             .serve_webhook(source.client(), &store, reviewer, ended)
             .await?;
-        let planner = Arc::new(Planner::new(
+        let (issuers, answering) = self.issuers(&syncs)?.unzip();
+        let planner = Planner::new(
             Arc::clone(&store),
             Arc::clone(&plane),
             Arc::clone(&quarantine),
             Arc::clone(&metrics) as _,
             options,
-        ));
+        );
+        let planner = Arc::new(planner.with_issuers(issuers));
         let loader = Loader {
             plane: Arc::clone(&plane),
             renderer,
@@ -253,6 +260,9 @@ impl Args {
             loads.clone(),
             self.kubernetes.sync_period,
         ));
+        if let Some(answering) = answering {
+            tasks.spawn(answering);
+        }
         tasks.spawn(metrics.listen(&directory)?);
         tasks.spawn(self.follow_election(&metrics, publisher.as_ref()));
         tasks.spawn(self.serve_health(health.clone(), &metrics, board)?);
@@ -291,6 +301,20 @@ impl Args {
             shutdown_within: Some(Duration::ZERO),
             ..sync_queue::Settings::default()
         }))
+    }
+
+    /// Who completes certificates, and what has to run for that, if flags ask for it.
+    fn issuers(
+        &self,
+        syncs: &sync_queue::Handle<Cause>,
+    ) -> Result<Option<(Arc<Issuers>, impl Future<Output = ()> + use<>)>, Error> {
+        if !self.rules.enable_ssl_chain_completion {
+            return Ok(None);
+        }
+        let (issuers, questions) = Issuers::new();
+        let downloads = Downloads::new()?;
+        let answering = issuers::answer(Arc::clone(&issuers), questions, downloads, syncs.clone());
+        Ok(Some((issuers, answering)))
     }
 
     /// Waits between the end of NGINX and our own.

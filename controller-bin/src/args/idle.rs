@@ -41,10 +41,6 @@ const FLAGS: &[(&str, &str)] = &[
     ("one_output", KLOG),
     ("log_backtrace_at", KLOG),
     (
-        "enable_ssl_chain_completion",
-        "certificates are shown as their Secrets have them, which has to be with their chain",
-    ),
-    (
         "disable_full_test",
         "the webhook always renders the hosts of the Ingress only, and merges it with all others",
     ),
