@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    net::{TcpListener, TcpStream},
+    net::TcpListener,
     path::Path,
     process::{Child, Command, Stdio},
 };
@@ -82,8 +82,18 @@ impl Authority {
             .spawn()
             .unwrap();
         let responder = Responder(child);
-        eventually("the responder to listen", || {
-            TcpStream::connect(("127.0.0.1", self.port)).ok()
+        // It takes one connection at a time, so that one without a request would hold up the next.
+        eventually("the responder to answer", || {
+            let asked = Command::new("openssl")
+                .args([
+                    "ocsp", "-issuer", "ca.pem", "-cert", "a.pem", "-CAfile", "ca.pem",
+                ])
+                .args(["-url", &format!("http://127.0.0.1:{port}/ocsp")])
+                .current_dir(self.path())
+                .stderr(Stdio::null())
+                .output()
+                .unwrap();
+            asked.status.success().then_some(())
         });
         responder
     }
