@@ -53,7 +53,7 @@ pub(in crate::command) fn servers(conf: &str) -> Vec<ServerBlock<'_>> {
     blocks.collect()
 }
 
-/// Everything but the servers of HTTP.
+/// Everything but the servers of HTTP and comments, some of which are about servers.
 pub(in crate::command) fn frame(conf: &str) -> String {
     let mut frame = String::new();
     let mut from = 0;
@@ -61,7 +61,10 @@ pub(in crate::command) fn frame(conf: &str) -> String {
         frame += conf.get(from..server.range.start).unwrap_or_default();
         from = server.range.end;
     }
-    frame + conf.get(from..).unwrap_or_default()
+    frame += conf.get(from..).unwrap_or_default();
+    let lines = frame.split_inclusive('\n');
+    let lines = lines.filter(|line| !line.trim_start().starts_with('#'));
+    lines.collect()
 }
 
 struct Reader<'a> {
@@ -252,6 +255,7 @@ stream {
     fn the_frame_is_the_rest() {
         let frame = frame(CONF);
         assert!(!frame.contains("server_name") && frame.contains("listen 1"));
+        assert!(!frame.contains("start server"));
         assert!(frame.contains("log_format") && frame.ends_with("}\n}\n"));
     }
 
