@@ -50,10 +50,13 @@ impl Args {
             };
             let serve = server.serve(end);
             match own {
-                Some((own, client)) => tokio::select! {
-                    () = serve => {}
-                    () = own.keep(client) => {}
-                },
+                Some((own, client)) => {
+                    own.begin(&client).await;
+                    tokio::select! {
+                        () = serve => {}
+                        () = own.keep(client) => {}
+                    }
+                }
                 None => serve.await,
             }
         })

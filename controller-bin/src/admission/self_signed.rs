@@ -136,6 +136,17 @@ impl SelfSigned {
         self.directory.join("tls.key")
     }
 
+    /// Does once what [`Self::keep`] does, before anybody is answered: a replica that comes later has the certificate of
+    /// the others from the start.
+    pub async fn begin(&self, client: &Client) {
+        if let Err(error) = self.agree(client, Timestamp::now()).await {
+            debug!(
+                error = chain(&error),
+                "the webhook begins with a certificate of its own"
+            );
+        }
+    }
+
     /// Keeps the files the same as the Secret, and has the API server trust it; for ever.
     pub async fn keep(self, client: Client) {
         let mut fault = String::new();
