@@ -8,6 +8,7 @@
     reason = "what the generators make is known, and a broken law fails the test"
 )]
 
+mod balancing;
 mod change;
 mod cluster;
 mod dice;
@@ -261,9 +262,11 @@ fn any_object_gives_an_outcome() {
         let outcome = merge(&snapshot, &options, now());
         check_locations(&outcome.model.layout)?;
         check_references(&outcome.model)?;
-        explain_all(&snapshot, &options, &outcome);
-        for ingress in snapshot.ingresses.iter().map(|(_, ingress)| ingress) {
-            let _verdict = admit(ingress, &snapshot, &options);
+        if dice.percent(30) {
+            explain_all(&snapshot, &options, &outcome);
+            for ingress in snapshot.ingresses.iter().map(|(_, ingress)| ingress) {
+                let _verdict = admit(ingress, &snapshot, &options);
+            }
         }
         Ok(())
     });
