@@ -123,8 +123,7 @@ fn the_page_has_every_annotation_once() {
 fn every_name_changes_what_an_ingress_leads_to() {
     for row in rows() {
         let companions = companions(row.info);
-        let (base, said) = read(&companions);
-        assert_eq!(said, [""; 0], "{}: {companions:?}", row.info.name);
+        let (base, _) = read(&companions);
         for name in row.names {
             let set = [companions.as_slice(), &[(name, row.info.example)]].concat();
             let (settings, said) = read(&set);

@@ -70,13 +70,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Option<(BasicAuth, UsersFormat)> 
         );
         return None;
     }
-    let Some(scheme) = reader.word("auth-type", &schemes) else {
-        if !reader.has("auth-type") {
-            let message = "nobody is asked for a password, since auth-type is not given: the paths are open to everybody";
-            reader.ineffective("auth-secret", message);
-        }
-        return None;
-    };
+    let scheme = reader.word("auth-type", &schemes)?;
     if !reader.says("auth-secret") {
         reader.deny_because(
             "auth-type",
@@ -160,8 +154,11 @@ mod tests {
         let open = settings(&[secret]).unwrap();
         assert_eq!(open.location.basic_auth, None);
         assert_eq!(open.location.denied, None);
-        let told = faults(&[secret]).concat();
-        assert!(told.contains("open to everybody"), "{told}");
+        let told = faults(&[secret]);
+        assert!(
+            told.len() == 1 && told[0].contains("protects nothing"),
+            "{told:?}"
+        );
         assert_eq!(faults(&[secret, ("auth-type", "basic")]), [""; 0]);
     }
 

@@ -11,6 +11,7 @@ use crate::{
 };
 
 use super::{
+    auth_keepalive,
     grammar::{Grammar, URL, URLS, VARIABLES},
     reader::Reader,
     registry::{ANNOTATION, AnnotationInfo, Misuse},
@@ -132,42 +133,6 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         ..ANNOTATION
     },
     AnnotationInfo {
-        name: "auth-keepalive",
-        needs: Some("auth-url"),
-        value: "whole number",
-        default: "0",
-        example: "10",
-        doc: "How many connections to the service are kept open; 0: none.",
-        ..ANNOTATION
-    },
-    AnnotationInfo {
-        name: "auth-keepalive-requests",
-        needs: Some("auth-url"),
-        value: "whole number",
-        default: "1000",
-        example: "500",
-        doc: "How many requests a kept connection serves; 0: none is kept.",
-        ..ANNOTATION
-    },
-    AnnotationInfo {
-        name: "auth-keepalive-timeout",
-        needs: Some("auth-url"),
-        value: "seconds",
-        default: "60",
-        example: "30",
-        doc: "How long a kept connection may be idle; 0: none is kept.",
-        ..ANNOTATION
-    },
-    AnnotationInfo {
-        name: "auth-keepalive-share-vars",
-        needs: Some("auth-url"),
-        value: "boolean",
-        default: "false",
-        example: "true",
-        doc: "Whether the question shares the request's variables.",
-        ..ANNOTATION
-    },
-    AnnotationInfo {
         name: "auth-snippet",
         needs: Some("auth-url"),
         value: "raw configuration",
@@ -261,7 +226,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Option<ExternalAuth> {
         return None;
     }
     let url = reader.value("auth-url", url)?;
-    let keepalive = keepalive(reader, &url);
+    let keepalive = auth_keepalive::read(reader, url.host.as_str());
     let parts = Parts {
         url: Some(url),
         method: reader.value("auth-method", method),
@@ -290,36 +255,6 @@ pub(super) fn global(reader: &mut Reader<'_>, has_own: bool) -> Option<Arc<Exter
     let is_wanted = reader.boolean("enable-global-auth").unwrap_or(true) && !has_own;
     let global = reader.policy().global_auth.as_ref();
     global.filter(|_| is_wanted).cloned()
-}
-
-/// Kept connections. They need HTTP/1.1 between client and NGINX, and a host that is known beforehand.
-fn keepalive(reader: &mut Reader<'_>, url: &AuthUrl) -> Option<AuthKeepalive> {
-    const MOST: u32 = 1_000_000;
-    // What is below zero is none, as zero is.
-    let count = |reader: &mut Reader<'_>, name, most| {
-        reader.value(name, |text| {
-            scalar::within(scalar::integer(text)?.max(0), 0, most)
-        })
-    };
-    let connections = count(reader, "auth-keepalive", MOST)?;
-    let keepalive = AuthKeepalive {
-        connections,
-        requests: count(reader, "auth-keepalive-requests", MOST).unwrap_or(1_000),
-        timeout: Seconds(count(reader, "auth-keepalive-timeout", scalar::LONGEST).unwrap_or(60)),
-        share_variables: reader.boolean("auth-keepalive-share-vars").unwrap_or(false),
-    };
-    let obstacle = if reader.config.render.use_http2 {
-        "has no effect while the ConfigMap's use-http2 is true"
-    } else if url.host.as_str().contains('$') {
-        "has no effect since the host of auth-url holds a variable"
-    } else {
-        let some = connections > 0 && keepalive.requests > 0 && keepalive.timeout.0 > 0;
-        return some.then_some(keepalive);
-    };
-    if connections > 0 {
-        reader.warn("auth-keepalive", obstacle.into());
-    }
-    None
 }
 
 /// Where a service is asked.
@@ -563,40 +498,6 @@ mod tests {
                 statuses: vec![200, 201],
                 time: Seconds(600)
             }
-        );
-    }
-
-    #[test]
-    fn connections_are_kept_without_http2_only() {
-        let mut config = GlobalConfig::default();
-        let annotations = [
-            URL,
-            ("auth-keepalive", "10"),
-            ("auth-keepalive-requests", "5"),
-        ];
-        assert_eq!(own(&settings(&annotations).unwrap()).keepalive, None);
-        Arc::make_mut(&mut config.render).use_http2 = false;
-        let kept = settings_with(&config, &annotations).unwrap();
-        let keepalive = own(&kept).keepalive.as_ref().unwrap();
-        assert_eq!(
-            (keepalive.connections, keepalive.requests, keepalive.timeout),
-            (10, 5, Seconds(60))
-        );
-        for none in [
-            "auth-keepalive",
-            "auth-keepalive-requests",
-            "auth-keepalive-timeout",
-        ] {
-            for number in ["0", "-1"] {
-                let annotations = [URL, ("auth-keepalive", "10"), (none, number)];
-                let kept = settings_with(&config, &annotations).unwrap();
-                assert_eq!(own(&kept).keepalive, None, "{none}: {number}");
-            }
-        }
-        let variable = [("auth-url", "http://$host/"), ("auth-keepalive", "10")];
-        assert_eq!(
-            own(&settings_with(&config, &variable).unwrap()).keepalive,
-            None
         );
     }
 

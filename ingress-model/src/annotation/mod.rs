@@ -6,7 +6,9 @@
 mod access;
 mod affinity;
 mod auth;
+mod auth_keepalive;
 mod balance;
+pub(crate) mod buffers;
 mod canary;
 mod client_auth;
 mod cors;

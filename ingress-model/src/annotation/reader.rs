@@ -164,18 +164,22 @@ impl<'a> Reader<'a> {
 
     /// Reports annotations that mean nothing without another one that is not there.
     fn report_lonely(&mut self) {
-        let lonely: Vec<(&'a str, &str)> = self
+        let lonely: Vec<(&'a str, &AnnotationInfo, &str)> = self
             .present
             .iter()
             .filter_map(|(name, entry)| {
-                let needed = registry::find(name)?.needs?;
+                let info = registry::find(name)?;
+                let needed = info.needs?;
                 let absent = !self.present.contains_key(needed);
-                absent.then_some((entry.key, needed))
+                absent.then_some((entry.key, info, needed))
             })
             .collect();
-        for (key, needed) in lonely {
+        for (key, info, needed) in lonely {
             self.unused.insert(key);
-            let message = format!("has no effect without {needed}");
+            // Whoever wrote it may think that the paths are guarded.
+            let guards = info.misuse == Misuse::Deny;
+            let and = if guards { ": it protects nothing" } else { "" };
+            let message = format!("has no effect without {needed}{and}");
             self.tell(key, Severity::Warning, Reason::InvalidAnnotation, message);
         }
     }

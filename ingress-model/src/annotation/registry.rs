@@ -6,9 +6,10 @@ use std::{collections::BTreeMap, fmt, fmt::Write, sync::LazyLock};
 use crate::{config::Risk, spelling};
 
 use super::{
-    access, affinity, auth, balance, canary, client_auth, cors, custom_errors, custom_headers,
-    external_auth, fastcgi, limits, log, mirror, modsecurity, protocol, proxy, proxy_ssl, redirect,
-    rewrite, satisfy, server, snippet, ssl_redirect, telemetry,
+    access, affinity, auth, auth_keepalive, balance, buffers, canary, client_auth, cors,
+    custom_errors, custom_headers, external_auth, fastcgi, limits, log, mirror, modsecurity,
+    protocol, proxy, proxy_ssl, redirect, rewrite, satisfy, server, snippet, ssl_redirect,
+    telemetry,
 };
 
 /// Where the effect of an annotation lands.
@@ -98,11 +99,16 @@ const FAMILIES: &[(&str, &[AnnotationInfo])] = &[
     ("Client certificates", client_auth::ANNOTATIONS),
     ("Passwords", auth::ANNOTATIONS),
     ("External authentication", external_auth::ANNOTATIONS),
+    (
+        "Connections to the authenticating service",
+        auth_keepalive::ANNOTATIONS,
+    ),
     ("Addresses of clients", access::ANNOTATIONS),
     ("Several access checks", satisfy::ANNOTATIONS),
     ("Limits", limits::ANNOTATIONS),
     ("Protocol of the endpoints", protocol::ANNOTATIONS),
     ("Proxying", proxy::ANNOTATIONS),
+    ("Buffers", buffers::ANNOTATIONS),
     ("TLS to the endpoints", proxy_ssl::ANNOTATIONS),
     ("FastCGI", fastcgi::ANNOTATIONS),
     ("Balancing", balance::ANNOTATIONS),
@@ -194,6 +200,14 @@ registry of the crate `ingress-model`; a test keeps the two equal.
 #[must_use]
 pub fn annotations_markdown() -> String {
     let mut page = INTRODUCTION.to_owned();
+    let former = annotations().filter(|info| !info.aliases.is_empty());
+    // Writing to a String cannot fail.
+    let _infallible = writeln!(
+        page,
+        "\nThere are {} annotations, {} of them with a former name that is read too.",
+        annotations().count(),
+        former.count(),
+    );
     for (title, annotations) in FAMILIES {
         page.push_str("\n## ");
         page.push_str(title);
@@ -217,7 +231,6 @@ fn row(page: &mut String, info: &AnnotationInfo) {
         Some(key) => format!("{} (key `{key}`)", info.default),
         None => info.default.to_owned(),
     };
-    // Writing to a String cannot fail.
     let _infallible = writeln!(
         page,
         "| {} | {} | {} | {} | {:?} | {} | {} | {} |",

@@ -20,7 +20,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use serde::Serialize;
 
 use crate::{
-    annotation::{external_auth, proxy},
+    annotation::{buffers, external_auth, proxy},
     diagnostic::{Diagnostic, Reason, Severity},
     layout::{ExternalAuth, ProxySettings},
     live::LoadBalance,
@@ -155,7 +155,7 @@ impl Draft {
     fn finish(mut self, report: &mut Report<'_>) -> GlobalConfig {
         let defaults = RenderConfig::default().proxy;
         let proxy = &mut self.render.proxy;
-        if let Err(error) = proxy::check_buffers(proxy, &ProxySettings::default()) {
+        if let Err(error) = buffers::check(proxy, &ProxySettings::default()) {
             let message = format!("{error}; the defaults hold for all four keys of proxy buffers");
             let key = "proxy-buffer-size";
             report.tell(key, Reason::InvalidConfigKey, Fate::Refused, message);

@@ -3,10 +3,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use crate::{
-    annotation::{
-        grammar::{CIPHERS, Grammar, VARIABLES},
-        proxy::buffer_size,
-    },
+    annotation::grammar::{CIPHERS, Grammar, VARIABLES},
     config::{Draft, Risk},
     layout::HttpVersion,
     live::LoadBalance,
@@ -15,7 +12,7 @@ use crate::{
 };
 
 pub(super) use crate::{
-    annotation::proxy::{buffer_size as buffer, some_buffer_size as some_buffer},
+    annotation::buffers::{size as buffer, some_size as some_buffer},
     scalar::{header_name, network, switch, time},
 };
 
@@ -127,7 +124,7 @@ pub(super) fn header_buffers(text: &str) -> Result<(u32, Size), ValueError> {
     let (count, size) = text
         .split_once(char::is_whitespace)
         .ok_or(ValueError::Rule("it is not a number and a size"))?;
-    let size = buffer_size(size.trim_start())?;
+    let size = buffer(size.trim_start())?;
     // NGINX refuses buffers that are smaller than a connection's pool.
     if size.bytes() < 512 {
         return Err(ValueError::Rule("a buffer has at least 512 bytes"));
@@ -248,7 +245,7 @@ pub(super) fn access_log_params(text: &str) -> Result<Vec<Literal>, ValueError> 
     words(text, |word| match word.split_once('=') {
         None if word == "gzip" => Ok(()),
         Some(("gzip", level)) => number(level, 1, 9).map(drop),
-        Some(("buffer", size)) => buffer_size(size).map(drop),
+        Some(("buffer", size)) => buffer(size).map(drop),
         Some(("flush", interval)) => time(interval).map(drop),
         _ => Err(ValueError::Word(
             ValueError::excerpt(word),
@@ -322,7 +319,7 @@ pub(super) fn ratio(text: &str) -> Result<Literal, ValueError> {
 /// The size of a cache of TLS sessions: NGINX wants eight pages of memory.
 pub(super) fn session_cache_size(text: &str) -> Result<Size, ValueError> {
     const SMALLEST: u64 = 8 * 4_096;
-    buffer_size(text).and_then(|size| {
+    buffer(text).and_then(|size| {
         if size.bytes() < SMALLEST {
             return Err(ValueError::Rule("a cache of sessions has at least 32k"));
         }
@@ -386,9 +383,9 @@ pub(super) fn shared_dict(item: &str) -> Result<(String, Size), ValueError> {
     }
     NAME.check(name)?;
     let size = if size.ends_with(|c: char| c.is_ascii_digit()) {
-        buffer_size(&format!("{size}m"))?
+        buffer(&format!("{size}m"))?
     } else {
-        buffer_size(size)?
+        buffer(size)?
     };
     let bytes = size.bytes();
     if !(SMALLEST_DICT..=LARGEST_DICT).contains(&bytes) {
