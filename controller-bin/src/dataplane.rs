@@ -229,7 +229,7 @@ impl DataPlane {
             State::Running { start, .. } if teller.start.is_some() || self.loaded().is_some() => {
                 start
             }
-            _ => {
+            State::Stopped | State::Running { .. } | State::Restarting => {
                 // It loads the endpoints of TCP and UDP services when it starts.
                 if let Some(live) = self.live() {
                     teller.stream_files.write(&live)?;

@@ -256,17 +256,20 @@ fn issuer_address(der: &[u8]) -> Option<String> {
     }
     let extensions = certificate.extensions().iter();
     let mut descriptions = extensions
-        .filter_map(|extension| match extension.parsed_extension() {
-            ParsedExtension::AuthorityInfoAccess(access) => Some(&access.accessdescs),
-            _ => None,
+        .filter_map(|extension| {
+            let ParsedExtension::AuthorityInfoAccess(access) = extension.parsed_extension() else {
+                return None;
+            };
+            Some(&access.accessdescs)
         })
-        .flatten();
-    descriptions.find_map(|description| match &description.access_location {
-        GeneralName::URI(address) if description.access_method == ACCESS => {
-            let is_http = address.starts_with("http://") || address.starts_with("https://");
-            is_http.then(|| (*address).to_owned())
-        }
-        _ => None,
+        .flatten()
+        .filter(|description| description.access_method == ACCESS);
+    descriptions.find_map(|description| {
+        let GeneralName::URI(address) = &description.access_location else {
+            return None;
+        };
+        let is_http = address.starts_with("http://") || address.starts_with("https://");
+        is_http.then(|| (*address).to_owned())
     })
 }
 

@@ -1,5 +1,7 @@
 //! gRPC without TLS beside HTTP/1.1 at one port, with a real NGINX and a client of its own protocol.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "these are tests")]
+
 mod site;
 
 use std::process::Command;

@@ -1,5 +1,7 @@
 //! Certificates that lack those of their issuers, which a server gives out.
 
+#![allow(clippy::unwrap_used, reason = "these are tests")]
+
 mod site;
 
 use axum::{Router, routing::get};

@@ -1,5 +1,7 @@
 //! TLS that is passed through to endpoints, with a real NGINX, real handshakes and endpoints that end TLS themselves.
 
+#![allow(clippy::unwrap_used, reason = "these are tests")]
+
 mod site;
 
 use std::{

@@ -1,5 +1,7 @@
 //! TCP and UDP services, with a real NGINX and endpoints of which some are dead.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "these are tests")]
+
 mod site;
 
 use std::{

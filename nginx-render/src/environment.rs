@@ -19,6 +19,8 @@ pub struct Environment {
     pub access_log: String,
     /// Error log unless the ConfigMap names one.
     pub error_log: String,
+    /// Whether NGINX logs all that it can, whatever the ConfigMap says (`--v=5`).
+    pub debug_log: bool,
     /// The ports that NGINX listens on.
     pub ports: Ports,
     /// Whether IPv6 works here.
@@ -107,6 +109,7 @@ impl Default for Environment {
             pid_path: "/tmp/nginx/nginx.pid".into(),
             access_log: "/var/log/nginx/access.log".into(),
             error_log: "/var/log/nginx/error.log".into(),
+            debug_log: false,
             ports: Ports::default(),
             ipv6: true,
             health_path: "/healthz".into(),

@@ -2,7 +2,13 @@
 //! neither. Lua's part of the work is tried in the http block, which has the same functions, since Debian's NGINX has no
 //! Lua in the stream block.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "these are tests"
+)]
 
 #[path = "support/nginx.rs"]
 #[allow(dead_code, reason = "this test uses a part of it")]

@@ -23,7 +23,7 @@ pub struct LoggingArgs {
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "human")]
     pub log_format: LogFormat,
 
-    /// How much is logged: 0 to 5; RUST_LOG overrides it
+    /// How much is logged: 0 to 5, where NGINX logs all it can, too; RUST_LOG overrides it for the controller
     #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 0)]
     pub verbosity: i32,
 

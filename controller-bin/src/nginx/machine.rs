@@ -29,6 +29,7 @@ pub fn environment(args: &Args, directory: &Path, certificate: &Arc<str>) -> Env
         pid_path: below("run/nginx.pid"),
         access_log: usual_access_log().map_or_else(|| below("logs/access.log"), str::to_owned),
         error_log: below("logs/error.log"),
+        debug_log: args.logging.verbosity >= 5,
         ports: Ports {
             http: args.ports.http_port,
             https: args.ports.https_port,

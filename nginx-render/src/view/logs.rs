@@ -40,7 +40,11 @@ impl Logs {
             None => argument_or_literal(default),
         };
         let error_log = |path: &str| -> Result<Directive, Unprintable> {
-            let level = argument(config.error_log_level.as_str())?;
+            let level = if environment.debug_log {
+                word("debug")
+            } else {
+                argument(config.error_log_level.as_str())?
+            };
             Ok(directive("error_log", [argument(path)?, level]))
         };
         let error_path = config.error_log_path.as_ref();

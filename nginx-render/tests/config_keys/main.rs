@@ -160,6 +160,27 @@ fn every_key_shows() {
     assert!(faults.is_empty(), "{faults:#?}");
 }
 
+#[test]
+fn everything_is_logged_where_that_is_asked_for() {
+    let outcome = merge(&BTreeMap::from([("error-log-level", "crit")]), false);
+    let levels = |debug_log| {
+        let environment = Environment {
+            debug_log,
+            ..environment(Path::new("/etc/nginx"))
+        };
+        let rendered = Renderer::new(every_module(), environment).render(&outcome.model.layout);
+        let main = rendered.unwrap().main;
+        let logs = main
+            .lines()
+            .filter(|line| line.trim().starts_with("error_log "));
+        let levels =
+            logs.filter_map(|line| Some(line.trim_end_matches(';').rsplit_once(' ')?.1.to_owned()));
+        levels.collect::<Vec<_>>()
+    };
+    assert_eq!(levels(false), ["crit"; 3]);
+    assert_eq!(levels(true), ["debug"; 3]);
+}
+
 /// Has this machine's NGINX test what a ConfigMap leads to.
 fn nginx_takes(data: &BTreeMap<&str, &str>) {
     let capabilities = installed().expect("nginx with Lua is installed");

@@ -8,6 +8,7 @@ use super::support::certificate;
 pub(crate) static OBJECTS: LazyLock<String> = LazyLock::new(objects);
 
 /// An Ingress that changes what many keys show.
+#[allow(dead_code, reason = "not every test has it")]
 pub(crate) static GRPC: LazyLock<String> =
     LazyLock::new(|| ingress("grpc.test", &[("backend-protocol", "GRPC")], ""));
 
