@@ -1,12 +1,6 @@
 //! Changes that are easily lost, since they are small, come in an unusual order or close upon another: an API server, a
 //! real controller, a real NGINX and real requests.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a failure here fails the test; indexing a JSON value does not panic"
-)]
-
 #[path = "site/cluster.rs"]
 mod cluster;
 mod site;

@@ -39,8 +39,8 @@ fn secrets() -> (String, Vec<String>) {
     (manifest, secret)
 }
 
-const BASIC: &str = r#"{nginx.ingress.kubernetes.io/auth-type: basic,
-    nginx.ingress.kubernetes.io/auth-secret: users}"#;
+const BASIC: &str = r"{nginx.ingress.kubernetes.io/auth-type: basic,
+    nginx.ingress.kubernetes.io/auth-secret: users}";
 
 const TLS: &str = "tls: [{hosts: [a.test], secretName: pair}]";
 

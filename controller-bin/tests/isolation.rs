@@ -1,7 +1,5 @@
 //! What NGINX refuses harms nobody else: a real controller, a real NGINX and real requests.
 
-#![expect(clippy::unwrap_used, reason = "a failure here fails the test")]
-
 mod site;
 
 use site::{

@@ -38,8 +38,11 @@ use serde_json::json;
 /// No configuration of ours has a directive of this name. Inputs that try to smuggle one in use it.
 pub const INJECTED: &str = "injected";
 
-/// All targets, with their names.
-pub const TARGETS: &[(&str, fn(&[u8]) -> u64)] = &[
+/// What is to be tried, and its name. It answers what stands for the outcome.
+pub type Target = (&'static str, fn(&[u8]) -> u64);
+
+/// All targets.
+pub const TARGETS: &[Target] = &[
     ("manifests", manifests),
     ("annotations", annotations),
     ("admission_review", admission_review),
