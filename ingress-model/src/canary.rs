@@ -215,7 +215,7 @@ impl<'a> Merge<'a> {
             if is_first {
                 first.named.insert(target.place);
             } else {
-                passed_over = passed_over.or(Some((main, first.definition.name.clone())));
+                passed_over.get_or_insert_with(|| (main, first.definition.name.clone()));
             }
         }
         if let Some((main, holder)) = passed_over {

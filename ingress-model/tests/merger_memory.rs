@@ -244,7 +244,7 @@ fn a_certificate_holds_until_its_secret_is_usable_again_or_gone() {
     story.apply(later);
     assert_eq!(story.now().model.live.certificates, first);
 
-    story.apply(good.clone());
+    story.apply(good);
     assert_ne!(story.now().model.live.certificates, first);
     assert!(said(&story).is_empty());
     story
