@@ -1,6 +1,10 @@
 //! Endpoints that are replaced while requests come: none of these is lost. A real controller, a real NGINX, real requests.
 
-#![expect(clippy::unwrap_used, reason = "a failure here fails the test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failure here fails the test"
+)]
 
 mod site;
 
