@@ -85,9 +85,9 @@ impl Pools {
             }
             Value::Array(elements) => {
                 let name = format!("{key}[]");
-                elements
-                    .iter()
-                    .for_each(|element| self.learn(&name, element));
+                for element in elements {
+                    self.learn(&name, element);
+                }
             }
             _ => {}
         }
@@ -104,7 +104,7 @@ impl Pools {
         match kind {
             ObjectKind::Ingress if dice.percent(45) => annotate(&mut new, dice),
             ObjectKind::ConfigMap | ObjectKind::Secret if dice.percent(60) => {
-                set_key(kind, &mut new, dice)
+                set_key(kind, &mut new, dice);
             }
             _ => self.edit_anywhere(&mut new, dice)?,
         }
@@ -131,7 +131,7 @@ impl Pools {
                 members.insert(name, value);
             }
             _ if dice.percent(60) => *place = self.value(&key, dice)?,
-            Value::String(text) => *text = (*dice.pick(TEXTS)).to_owned(),
+            Value::String(text) => (*dice.pick(TEXTS)).clone_into(text),
             Value::Number(_) => *place = json!(dice.pick(NUMBERS)),
             Value::Bool(is_so) => *is_so = !*is_so,
             _ => *place = Value::Null,
