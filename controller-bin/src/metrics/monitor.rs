@@ -60,8 +60,9 @@ impl Monitor {
                     tokio::spawn(async move {
                         let _slot = slot;
                         match timeout(PATIENCE, read_report(stream)).await {
-                            Ok(Ok(records)) => {
-                                for record in &records {
+                            Ok(Ok(report)) => {
+                                metrics.miss(report.dropped);
+                                for record in &report.records {
                                     metrics.observe(record);
                                 }
                             }
@@ -81,15 +82,28 @@ impl Monitor {
     }
 }
 
-async fn read_report(stream: UnixStream) -> io::Result<Vec<RequestRecord>> {
+/// What a worker has to say.
+#[derive(Debug, PartialEq)]
+struct Report {
+    /// How many requests are not in it.
+    dropped: u64,
+    records: Vec<RequestRecord>,
+}
+
+async fn read_report(stream: UnixStream) -> io::Result<Report> {
     let mut report = Vec::new();
     stream.take(MAX_REPORT).read_to_end(&mut report).await?;
     Ok(parse(&String::from_utf8_lossy(&report)))
 }
 
 /// The requests of a report. Lines that are none are passed over.
-fn parse(report: &str) -> Vec<RequestRecord> {
-    report.lines().filter_map(parse_record).collect()
+fn parse(report: &str) -> Report {
+    let dropped = report.lines().next().unwrap_or_default();
+    let dropped = dropped.strip_prefix("dropped ").map(str::parse);
+    Report {
+        dropped: dropped.and_then(Result::ok).unwrap_or_default(),
+        records: report.lines().filter_map(parse_record).collect(),
+    }
 }
 
 /// The parts of a line in the order of `$request_record`.
@@ -135,7 +149,7 @@ mod tests {
             shop.test\tns\tshop\tweb\tcanary\tGET\t502\t80\t0.050\t500\t0.001, 0.002\t-\t0.049 : 0.001\t/a\tb\n\
             \t\t\t\t\t\t400\t0\t0.000\t150\t\t\t\t\n\
             no\trecord\n";
-        let records = parse(report);
+        let Report { dropped, records } = parse(report);
         let expected = RequestRecord {
             host: "shop.test".into(),
             namespace: "ns".into(),
@@ -176,5 +190,6 @@ mod tests {
             ..retried
         };
         assert_eq!(records, [expected, retried, unreadable]);
+        assert_eq!(dropped, 2);
     }
 }

@@ -6,10 +6,10 @@ use std::{
 };
 
 use ingress_model::ObjectName;
-use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, Registry};
+use prometheus::{HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Registry};
 use serde::Deserialize;
 
-use super::{Identity, limit::SeriesLimit};
+use super::{Identity, controller::keep, limit::SeriesLimit};
 
 /// One request, as a worker reports it. Times are in seconds, lengths in bytes; `-1` means that there was none, or that
 /// a retry left more than one.
@@ -79,6 +79,7 @@ pub struct RequestMetrics {
     /// The label values in use, by Ingress, so that they can go with it.
     series: Mutex<HashMap<ObjectName, HashSet<Vec<String>>>>,
     limit: SeriesLimit,
+    unreported: IntCounter,
 }
 
 /// Methods that are told apart; a client may send any other word.
@@ -203,6 +204,11 @@ impl RequestMetrics {
             registry.register(Box::new(histogram.clone()))?;
             histograms.push((histogram, measure));
         }
+        let unreported = identity.opts(
+            "requests_unreported",
+            "Requests that are in no metric, since a worker had too many of them or could not report",
+        );
+        let unreported = keep(registry, IntCounter::with_opts(unreported)?)?;
         let (hosts, series) = (RwLock::default(), Mutex::default());
         Ok(Self {
             settings,
@@ -211,7 +217,13 @@ impl RequestMetrics {
             hosts,
             series,
             limit,
+            unreported,
         })
+    }
+
+    /// Counts requests of which nothing else is known.
+    pub fn miss(&self, requests: u64) {
+        self.unreported.inc_by(requests);
     }
 
     /// Counts one request.

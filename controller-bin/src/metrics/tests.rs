@@ -155,6 +155,7 @@ const OURS: &[Row] = &[
     ("nginx_ending_workers", Kind::Gauge, &[]),
     ("metric_series", Kind::Gauge, &["sort"]),
     ("metric_series_dropped", Counter, &["sort"]),
+    ("requests_unreported", Counter, &[]),
 ];
 
 fn metrics(flags: &[&str]) -> Metrics {
