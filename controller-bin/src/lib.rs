@@ -64,6 +64,7 @@ pub mod shutdown;
 pub mod store;
 pub mod stored;
 pub mod stream_files;
+mod stream_ports;
 pub mod sync;
 mod triggers;
 pub mod ui;

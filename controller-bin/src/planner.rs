@@ -22,6 +22,7 @@ use crate::{
     observe::Observer,
     quarantine::{self, Quarantine},
     store::{Change, Store},
+    stream_ports::StreamPorts,
 };
 
 /// Why an Ingress is left out over which the merge panics.
@@ -45,6 +46,7 @@ struct State {
     merger: Merger,
     options: Options,
     last_good: LastGood,
+    ports: StreamPorts,
     said: Said,
 }
 
@@ -96,6 +98,7 @@ impl Planner {
                 merger: Merger::default(),
                 options,
                 last_good: LastGood::default(),
+                ports: StreamPorts::default(),
                 said: Said::default(),
             }),
         }
@@ -150,10 +153,17 @@ impl Planner {
         self.quarantine.substitute(&mut snapshot, &state.options);
         snapshot.last_good = state.last_good.clone();
         state.options.ingress_classes_readable = !self.store.is_refused(ObjectKind::IngressClass);
+        let running = self.plane.loaded();
+        let running = running.as_ref().map(|files| &files.outcome.model.layout);
+        StreamPorts::release(&mut state.options, running);
         let merged = guard("the merge", || {
-            state
-                .merger
-                .merge(&snapshot, &state.options, Timestamp::now())
+            let now = Timestamp::now();
+            let outcome = state.merger.merge(&snapshot, &state.options, now);
+            let layout = &outcome.model.layout;
+            if state.ports.review(layout, running, &mut state.options) {
+                return state.merger.merge(&snapshot, &state.options, now);
+            }
+            outcome
         });
         let mut outcome = match merged {
             Ok(outcome) => outcome,

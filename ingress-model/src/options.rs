@@ -1,5 +1,7 @@
 //! What the operator chose by flags, as far as the rules depend on it.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use crate::{live::Certificate, object::ObjectName, selector::LabelSelector};
@@ -66,6 +68,11 @@ pub struct Options {
     pub default_server_port: u16,
     /// Ports that a TCP or UDP service cannot have since the controller listens there.
     pub reserved_ports: Vec<u16>,
+    /// Ports that a TCP service cannot have at present since another program listens there: NGINX could not load its
+    /// configuration.
+    pub taken_tcp_ports: BTreeSet<u16>,
+    /// The same for UDP services.
+    pub taken_udp_ports: BTreeSet<u16>,
     /// The certificate for hosts without one of their own, made by the controller at its start. `None`: such hosts are
     /// refused at the TLS handshake.
     pub generated_certificate: Option<Certificate>,
@@ -96,6 +103,8 @@ impl Default for Options {
             default_ssl_certificate: None,
             default_server_port: 8181,
             reserved_ports: Vec::new(),
+            taken_tcp_ports: BTreeSet::new(),
+            taken_udp_ports: BTreeSet::new(),
             generated_certificate: None,
         }
     }

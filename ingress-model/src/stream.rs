@@ -39,7 +39,7 @@ struct Entry {
 /// Reads the ConfigMap of a protocol: the key is the external port, the value the Service's port, by number or name,
 /// and for TCP whether a PROXY header is read and sent.
 ///
-/// An entry that is malformed, or whose port the controller needs itself, is reported and left out. A port whose
+/// An entry that is malformed, or whose port the controller needs itself or another program has, is reported and left out. A port whose
 /// Service is missing or has no endpoints stays open without peers, so that it takes no reload when they come; one whose
 /// Service has no such port of the protocol is left out.
 pub(crate) fn read(
@@ -51,9 +51,9 @@ pub(crate) fn read(
 ) -> Streams {
     let mut streams = Streams::default();
     let options = &context.options;
-    let name = match protocol {
-        Protocol::Tcp => &options.tcp_services,
-        Protocol::Udp => &options.udp_services,
+    let (name, taken) = match protocol {
+        Protocol::Tcp => (&options.tcp_services, &options.taken_tcp_ports),
+        Protocol::Udp => (&options.udp_services, &options.taken_udp_ports),
     };
     let Some(name) = name else {
         return streams;
@@ -66,7 +66,7 @@ pub(crate) fn read(
             let diagnostic = Diagnostic::new(object.clone(), Severity::Warning, reason, fault);
             streams.diagnostics.push(diagnostic.with_key(key));
         };
-        let port = match external_port(key, &options.reserved_ports) {
+        let port = match external_port(key, &options.reserved_ports, taken) {
             Ok(port) if !streams.servers.contains_key(&port) => port,
             Ok(port) => {
                 report(
@@ -132,8 +132,9 @@ pub(crate) fn read(
     streams
 }
 
-fn external_port(key: &str, reserved: &[u16]) -> Result<u16, &'static str> {
+fn external_port(key: &str, reserved: &[u16], taken: &BTreeSet<u16>) -> Result<u16, &'static str> {
     match key.trim().parse() {
+        Ok(port) if taken.contains(&port) => Err("another program listens at this port"),
         Ok(port) if reserved.contains(&port) => Err("the controller needs this port itself"),
         Ok(port) if port > 0 => Ok(port),
         _ => Err("it is not a port between 1 and 65535"),
@@ -227,10 +228,11 @@ mod tests {
     }
 
     #[test]
-    fn reserved_ports_are_refused() {
-        assert_eq!(external_port(" 9000", &[80]), Ok(9000));
-        for key in ["80", "0", "65536", "-1", "http", ""] {
-            assert!(external_port(key, &[80]).is_err(), "{key:?}");
+    fn reserved_and_taken_ports_are_refused() {
+        let taken = BTreeSet::from([8443]);
+        assert_eq!(external_port(" 9000", &[80], &taken), Ok(9000));
+        for key in ["80", "8443", "0", "65536", "-1", "http", ""] {
+            assert!(external_port(key, &[80], &taken).is_err(), "{key:?}");
         }
     }
 }
