@@ -14,18 +14,19 @@ use std::{
     env,
     process::ExitCode,
     sync::Arc,
-    thread,
     time::{Duration, Instant},
 };
 
 use controller_bin::{
-    admission::{Inspector, Review, Reviewer},
+    admission::{Inspector, Limits, Review, Reviewer},
     store::Store,
 };
+use futures::future::join_all;
 use ingress_model::Options;
 use k8s_openapi::api::networking::v1::Ingress;
 use nginx_render::{Capabilities, Environment, syntax::Directives};
 use serde_json::json;
+use tokio::{runtime::Runtime, sync::Semaphore};
 
 /// What an author may have to wait for at most.
 const LIMIT: Duration = Duration::from_millis(50);
@@ -75,26 +76,31 @@ fn times(count: usize) -> Vec<Duration> {
     });
     // The index is made when the first question comes.
     assert_eq!(reviewer.review(&ingress(0, "/first")).refusal(), None);
-    let reviewer = &reviewer;
-    thread::scope(|scope| {
-        let threads: Vec<_> = (0..CONCURRENT)
-            .map(|thread| {
-                scope.spawn(move || -> Vec<Duration> {
-                    let reviews = (0..EACH).map(|number| {
-                        let candidate = ingress((thread * EACH + number) % count, "/other");
-                        let began = Instant::now();
-                        assert!(reviewer.review(&candidate).is_allowed());
-                        began.elapsed()
-                    });
-                    reviews.collect()
-                })
-            })
-            .collect();
-        let times = threads
-            .into_iter()
-            .flat_map(|thread| thread.join().unwrap());
-        times.collect()
-    })
+    let reviewer = Arc::new(reviewer);
+    // As the webhook's server does it: so many at one time, first come, first served.
+    let places = Arc::new(Semaphore::new(Limits::default().reviews));
+    let runtime = Runtime::new().unwrap();
+    let one = async |number: usize| {
+        let (reviewer, candidate) = (Arc::clone(&reviewer), ingress(number % count, "/other"));
+        let began = Instant::now();
+        let place = Arc::clone(&places).acquire_owned().await.unwrap();
+        let review = runtime.spawn_blocking(move || {
+            let _place = place;
+            reviewer.review(&candidate)
+        });
+        assert!(review.await.unwrap().is_allowed());
+        began.elapsed()
+    };
+    let one = &one;
+    let each = |client: usize| async move {
+        let mut times = Vec::new();
+        for number in 0..EACH {
+            times.push(one(client * EACH + number).await);
+        }
+        times
+    };
+    let times = runtime.block_on(join_all((0..CONCURRENT).map(each)));
+    times.into_iter().flatten().collect()
 }
 
 fn ingress(number: usize, path: &str) -> Ingress {

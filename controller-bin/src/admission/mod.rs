@@ -31,7 +31,7 @@ mod sandbox;
 mod self_signed;
 mod server;
 
-use std::{io, path::PathBuf, time::Duration};
+use std::{io, num::NonZero, path::PathBuf, thread, time::Duration};
 
 use ingress_model::Verdict;
 use k8s_openapi::api::networking::v1::Ingress;
@@ -129,7 +129,8 @@ impl Default for Limits {
             body: Duration::from_secs(10),
             connections: 128,
             memory: 64 << 20,
-            reviews: 8,
+            // They only compute: more of them would make each other wait.
+            reviews: thread::available_parallelism().map_or(2, NonZero::get),
             renewal: Duration::from_secs(5),
             drain: Duration::from_secs(5),
         }
