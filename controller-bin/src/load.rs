@@ -14,7 +14,7 @@ use std::{
 
 use ingress_model::{Layout, ObjectName, Outcome, ReloadReason, plan};
 use lua_sync_client::LuaSyncClient;
-use nginx_render::{RenderError, Rendered, Renderer};
+use nginx_render::{Note, RenderError, Rendered, Renderer};
 use tracing::{debug, error, info, warn};
 
 use self::inquiry::Inquiry;
@@ -124,6 +124,8 @@ pub struct Memory {
     config: BTreeMap<String, String>,
     /// Since when NGINX could not be told anything.
     silent_since: Option<Instant>,
+    /// What NGINX runs without, as it was said last.
+    notes: Vec<Note>,
 }
 
 /// Files that NGINX takes.
@@ -227,7 +229,13 @@ impl Loader {
                 // It goes on with the files before; these are what it should find if it has to be started anew.
                 self.memory.config = config;
                 self.restore(before)?;
-                self.keep_apart_listeners(&tested.rendered, &files, said)?;
+                self.keep_apart_untested(&tested.rendered, &files, said)?;
+            } else if before.is_none()
+                && let ReloadError::Refused { said } | ReloadError::Ended { said } = &error
+            {
+                // There are no files to go on with: it is started again and again, and finds better ones next time.
+                self.memory.config = config;
+                self.keep_apart_untested(&tested.rendered, &files, said)?;
             }
             return Err(error.into());
         }
@@ -240,12 +248,7 @@ impl Loader {
         };
         self.plane.set_loaded(Some(files));
         self.plane.set_endpoint_files(endpoint_files);
-        for note in &tested.rendered.notes {
-            warn!(
-                ingress = note.source.ingress.as_ref().map(tracing::field::display),
-                "{}", note.text
-            );
-        }
+        self.tell_notes(&tested.rendered.notes);
         info!(
             reasons = summary(&load.reasons),
             checksum = load.checksum,
@@ -260,6 +263,25 @@ impl Loader {
         self.plane.tell().await?;
         self.configuration.tidy(&tested.rendered);
         Ok(())
+    }
+
+    /// Says what NGINX runs without although it was asked for, once.
+    fn tell_notes(&mut self, notes: &[Note]) {
+        for note in notes {
+            if self.memory.notes.contains(note) {
+                continue;
+            }
+            let (source, text) = (&note.source, &note.text);
+            let ingress = source.ingress.as_ref();
+            warn!(
+                ingress = ingress.map(tracing::field::display),
+                "{}: {text}", source.what
+            );
+            if let Some(ingress) = ingress {
+                self.observer.went_without(ingress, source.what, text);
+            }
+        }
+        self.memory.notes = notes.to_vec();
     }
 
     /// Tells NGINX what new servers need: it has to be there before they are. One that has not answered for a while is

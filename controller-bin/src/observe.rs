@@ -36,6 +36,12 @@ pub trait Observer: fmt::Debug + Send + Sync + 'static {
     fn recovered(&self, ingress: &ObjectName) {
         let _ = ingress;
     }
+
+    /// NGINX runs without something that this Ingress asks for by an annotation, such as one for a module that is not
+    /// there.
+    fn went_without(&self, ingress: &ObjectName, what: &str, reason: &str) {
+        let _ = (ingress, what, reason);
+    }
 }
 
 impl Observer for () {}
@@ -75,6 +81,12 @@ impl Observer for Vec<Arc<dyn Observer>> {
     fn recovered(&self, ingress: &ObjectName) {
         for each in self {
             each.recovered(ingress);
+        }
+    }
+
+    fn went_without(&self, ingress: &ObjectName, what: &str, reason: &str) {
+        for each in self {
+            each.went_without(ingress, what, reason);
         }
     }
 }

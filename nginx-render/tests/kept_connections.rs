@@ -1,6 +1,7 @@
 //! Which requests a kept connection to an endpoint serves.
 
 #![allow(
+    clippy::expect_used,
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,

@@ -34,6 +34,8 @@ const RELOAD: &str = "RELOAD";
 const ISOLATED: &str = "Isolated";
 /// It does not any more.
 const RECOVERED: &str = "Recovered";
+/// NGINX runs without something that an Ingress asks for.
+const NOT_RENDERED: &str = "NotRendered";
 
 /// Finds out what is new.
 #[derive(Debug)]
@@ -110,6 +112,16 @@ impl Announcer {
                 Weight::Normal,
                 RECOVERED,
                 "nginx takes what this makes of its configuration again".to_owned(),
+            ),
+            Happening::WentWithout {
+                ingress,
+                what,
+                reason,
+            } => (
+                about_ingress(ingress)?,
+                Weight::Warning,
+                NOT_RENDERED,
+                format!("{what}: {reason}"),
             ),
         };
         Some(Notice {

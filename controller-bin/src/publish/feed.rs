@@ -38,6 +38,15 @@ pub enum Happening {
         /// The Ingress.
         ingress: ObjectName,
     },
+    /// NGINX runs without something that an Ingress asks for.
+    WentWithout {
+        /// The Ingress.
+        ingress: ObjectName,
+        /// The annotation, or what else asks for it.
+        what: String,
+        /// Why, and what is done instead.
+        reason: String,
+    },
 }
 
 /// Takes in what happens without keeping anybody waiting.
@@ -91,6 +100,14 @@ impl Observer for Feed {
     fn recovered(&self, ingress: &ObjectName) {
         self.happened(Happening::Recovered {
             ingress: ingress.clone(),
+        });
+    }
+
+    fn went_without(&self, ingress: &ObjectName, what: &str, reason: &str) {
+        self.happened(Happening::WentWithout {
+            ingress: ingress.clone(),
+            what: what.to_owned(),
+            reason: reason.to_owned(),
         });
     }
 }

@@ -83,10 +83,10 @@ fn every_field_of_an_ingress() {
         ("service", "web", |given, text| given.service = text),
         ("port", "http", |given, text| given.port = Some(text)),
         ("TLS host", "shop.test", |given, text| {
-            given.tls_host = Some(text)
+            given.tls_host = Some(text);
         }),
         ("TLS Secret", "tls", |given, text| {
-            given.tls_secret = Some(text)
+            given.tls_secret = Some(text);
         }),
     ];
     let plain: &[(&str, &str)] = &[];
@@ -115,6 +115,9 @@ fn every_field_of_an_ingress() {
     }
 }
 
+/// Annotations, the keys of what they refer to, and a value that such a key may have.
+type Reference<'a> = (&'a [(&'a str, &'a str)], &'a [&'a str], &'a str);
+
 /// What annotations refer to: keys of Secrets and ConfigMaps, and their values.
 #[test]
 fn every_reference() {
@@ -122,7 +125,7 @@ fn every_reference() {
     let (ask, basic) = (("auth-url", "http://a.test/"), ("auth-type", "basic"));
     let users = ("auth-secret", "users");
     let (https, fcgi) = (("backend-protocol", "HTTPS"), ("backend-protocol", "FCGI"));
-    let references: &[(&[(&str, &str)], &[&str], &str)] = &[
+    let references: &[Reference<'_>] = &[
         (&[basic, users], &["auth"], "mira:hash"),
         (
             &[basic, users, ("auth-secret-type", "auth-map")],

@@ -1,6 +1,7 @@
 //! What a running NGINX makes of the configuration.
 
 #![allow(
+    clippy::expect_used,
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,

@@ -194,12 +194,18 @@ fn what_happens_to_nginx_is_about_our_pod_or_an_ingress() {
     };
     let recovered = Happening::Recovered { ingress: name("a") };
     let failed = Happening::LoadFailed { error: "x".into() };
+    let without = Happening::WentWithout {
+        ingress: name("a"),
+        what: "enable-modsecurity".into(),
+        reason: "NGINX has no module for it".into(),
+    };
     for (happening, want) in [
         (&Happening::Loaded, Some("Pod ours/pod RELOAD")),
         (&failed, Some("Pod ours/pod RELOAD")),
         (&isolated("a"), Some("Ingress shop/a Isolated")),
         (&isolated("gone"), None),
         (&recovered, Some("Ingress shop/a Recovered")),
+        (&without, Some("Ingress shop/a NotRendered")),
     ] {
         assert_eq!(
             cluster.happened(happening).as_deref(),
