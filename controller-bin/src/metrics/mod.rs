@@ -427,6 +427,10 @@ impl Observer for Metrics {
         }
         self.next.recovered(ingress);
     }
+
+    fn went_without(&self, ingress: &ObjectName, what: &str, reason: &str) {
+        self.next.went_without(ingress, what, reason);
+    }
 }
 
 /// Everything registered, as Prometheus reads it.
