@@ -74,23 +74,40 @@ impl Loader {
         Ok(false)
     }
 
-    /// Keeps apart whose snippet has NGINX listen where somebody else does: a test does not find that out, only the
-    /// attempt to run with it.
-    pub(super) fn keep_apart_listeners(
+    /// Keeps apart what no test finds out, only the attempt to run: whose snippet has NGINX listen where somebody else
+    /// does, or else the raw configuration that is new in the ConfigMap (a zone of shared memory that is another one).
+    pub(super) fn keep_apart_untested(
         &mut self,
         rendered: &Rendered,
         files: &Files,
         said: &str,
     ) -> Result<(), LoadError> {
-        let Some((source, reason)) = listener(rendered, said) else {
-            return Ok(());
-        };
         let (planned, trial) = self.planner.plan_with_trial()?;
-        if planned.model.layout == files.outcome.model.layout
-            && let Some(suspect) = named(source, &trial)
-        {
-            let what = Some(source.what);
-            self.isolate(&suspect, &reason, what, &trial, &mut Inquiry::default());
+        if planned.model.layout != files.outcome.model.layout {
+            // Something else is wanted by now.
+            return Ok(());
+        }
+        let mut inquiry = Inquiry::default();
+        let differs = if said.contains("bind()") {
+            let listener = listener(rendered, said);
+            listener.is_some_and(|(source, reason)| {
+                let what = Some(source.what);
+                let suspect = named(source, &trial);
+                suspect.is_some_and(|suspect| {
+                    self.isolate(&suspect, &reason, what, &trial, &mut inquiry)
+                })
+            })
+        } else {
+            let snippets = culprit::changed_keys(&trial.config(), &self.memory.config)
+                .filter(|suspect| matches!(suspect, Suspect::Key(key) if key.ends_with("-snippet")))
+                .collect::<Vec<_>>();
+            let isolated = snippets
+                .iter()
+                .map(|snippet| self.isolate(snippet, said, None, &trial, &mut inquiry));
+            isolated.fold(false, |any, one| any | one)
+        };
+        if differs {
+            self.planner.plan()?;
         }
         Ok(())
     }
