@@ -1,7 +1,5 @@
 //! Logs that are opened anew, and workers that finish their requests, with a real NGINX.
 
-#![expect(clippy::unwrap_used, reason = "a failure here fails the test")]
-
 mod site;
 
 use std::fs;

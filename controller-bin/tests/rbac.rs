@@ -380,11 +380,10 @@ async fn is_trusted(api: &ApiDouble, site: &Site) {
     .await;
 }
 
-fn told(state: &State, reason: &str) -> usize {
+fn told(state: &State, reason: &str) -> u64 {
     let events = state.list("events").into_iter();
     let told = events.filter(|event| event["reason"] == reason);
-    told.filter_map(|event| event["count"].as_u64())
-        .sum::<u64>() as usize
+    told.filter_map(|event| event["count"].as_u64()).sum()
 }
 
 #[tokio::test(flavor = "multi_thread")]
