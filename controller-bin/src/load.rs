@@ -1,7 +1,7 @@
 //! From the layout that is wanted to an NGINX that runs with it.
 //!
 //! Render, test, tell what new servers need, put the file in place, reload, and wait until a worker confirms. An Ingress
-//! whose part NGINX refuses is kept apart ([`inquiry`]) and the rest goes on; a fault that is nobody's leaves the last
+//! whose part NGINX refuses is kept apart (`inquiry`) and the rest goes on; a fault that is nobody's leaves the last
 //! good files in force.
 
 mod inquiry;

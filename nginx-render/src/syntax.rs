@@ -32,8 +32,11 @@ pub struct Fault {
 /// What NGINX would refuse of the main file, as far as it belongs to somebody. One fault a source is told.
 #[must_use]
 pub fn check(rendered: &Rendered, directives: &Directives) -> Vec<Fault> {
-    let mut faults = snippets(rendered, directives);
-    if !faults.is_empty() {
+    let Snippets {
+        mut faults,
+        any_unbalanced,
+    } = snippets(rendered, directives);
+    if any_unbalanced {
         // Blocks may be shifted from here on; what follows could be blamed on the wrong one.
         return faults;
     }
@@ -75,19 +78,34 @@ pub fn names(text: &str) -> Result<Vec<String>, Broken> {
         .collect())
 }
 
+/// What is wrong with snippets.
+struct Snippets {
+    faults: Vec<Fault>,
+    /// Whether one does not close what it opens, or closes more.
+    any_unbalanced: bool,
+}
+
 /// Snippets are looked at one by one: a brace too many shows only far behind otherwise.
-fn snippets(rendered: &Rendered, directives: &Directives) -> Vec<Fault> {
+fn snippets(rendered: &Rendered, directives: &Directives) -> Snippets {
     let lines: Vec<_> = rendered.main.lines().collect();
-    let snippets = rendered.source_map.raw();
-    let fault = |(source, first, last): (&Arc<Source>, usize, usize)| {
-        let text = lines.get(first.saturating_sub(1)..last)?.join("\n");
-        let reason = snippet_fault(&text, source.what, directives)?;
-        Some(Fault {
-            source: Arc::clone(source),
-            reason,
-        })
+    let mut found = Snippets {
+        faults: Vec::new(),
+        any_unbalanced: false,
     };
-    snippets.filter_map(fault).collect()
+    for (source, first, last) in rendered.source_map.raw() {
+        let Some(text) = lines.get(first.saturating_sub(1)..last) else {
+            continue;
+        };
+        let text = text.join("\n");
+        found.any_unbalanced |= words::read(&text).is_err();
+        if let Some(reason) = snippet_fault(&text, source.what, directives) {
+            found.faults.push(Fault {
+                source: Arc::clone(source),
+                reason,
+            });
+        }
+    }
+    found
 }
 
 fn snippet_fault(text: &str, what: &str, directives: &Directives) -> Option<String> {

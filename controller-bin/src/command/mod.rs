@@ -1,6 +1,6 @@
 //! What the program is asked to do: to run the controller, or to look at something.
 //!
-//! Each [`Subcommand`] reads objects as the controller does ([`source`]), asks the same rules, and writes what it found
+//! Each [`Subcommand`] reads objects as the controller does (`source`), asks the same rules, and writes what it found
 //! as a table for people or as JSON for tools. None of them decides anything itself, and none changes a cluster.
 //!
 //! Exit codes are the same for all: 0 when all is well, 1 when there is something to see to (nothing serves the request,

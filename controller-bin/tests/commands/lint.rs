@@ -186,3 +186,52 @@ fn snippets_that_nginx_would_refuse_are_found_without_it() {
         "proxy-body-size",
     ]);
 }
+
+#[test]
+fn a_snippet_that_nginx_would_refuse_hides_no_other_fault() {
+    let annotated = |name: &str, annotation: &str| {
+        SHOP.replace("shop.test", &format!("{name}.test"))
+            .replace("name: shop", &format!("name: {name}"))
+            .replace(
+                "  creationTimestamp",
+                &format!("  annotations: {{nginx.ingress.kubernetes.io/{annotation}}}\n  creationTimestamp"),
+            )
+    };
+    let snippet = annotated("snippet", "configuration-snippet: 'server { }'");
+    let regex = annotated(
+        "regex",
+        "use-regex: 'true', nginx.ingress.kubernetes.io/rewrite-target: /$1",
+    )
+    .replace(
+        "{path: /, pathType: Prefix,",
+        "{path: '/x[', pathType: ImplementationSpecific,",
+    );
+    let settings = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: shop}\n\
+        data: {allow-snippet-annotations: 'true', annotations-risk-level: Critical, strict-validate-path-type: 'false'}\n";
+    let settings = settings.to_owned();
+    let directory = manifests(&[
+        ("a.yaml", &snippet),
+        ("b.yaml", &regex),
+        ("c.yaml", &settings),
+    ]);
+    let words = [
+        "lint",
+        &from(&directory),
+        "--configmap=shop/c",
+        "--assume-nginx=debian-12",
+    ];
+    let said = run(&words);
+    assert_eq!(said.code, 1, "{said:?}");
+    said.has_line(&[
+        "Ingress",
+        "/snippet",
+        "RefusedByNginx",
+        "may not stand here",
+    ]);
+    said.has_line(&[
+        "Ingress",
+        "/regex",
+        "RefusedByNginx",
+        "is no regular expression",
+    ]);
+}

@@ -1,7 +1,7 @@
 //! `nginx-ingress-controller migrate`: what becomes of an installation of ingress-nginx here.
 //!
 //! It reads the objects, the ConfigMap and the arguments of ingress-nginx's own controller, merges them by the rule of
-//! either controller about conflicts, and tells for each Ingress what stays the same, what [differs](difference) on
+//! either controller about conflicts, and tells for each Ingress what stays the same, what differs on
 //! purpose, and what is to be looked at. Nothing is changed.
 
 mod difference;
