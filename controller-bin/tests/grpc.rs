@@ -6,10 +6,10 @@ mod site;
 
 use std::process::Command;
 
-use axum::{Router, http::HeaderMap};
 use site::{
     Site,
     backend::{annotated, ingress, service},
+    echo::echo,
     http,
 };
 use tokio::{
@@ -69,29 +69,6 @@ async fn answer_calls(mut stream: TcpStream) -> std::io::Result<()> {
         ];
         stream.write_all(&answer.concat()).await?;
     }
-}
-
-/// An endpoint that answers with what it is told about the client: address, address in `X-Forwarded-For`, scheme, port.
-async fn echo() -> (u16, JoinHandle<()>) {
-    let router = Router::new().fallback(async |headers: HeaderMap| {
-        let names = [
-            "x-real-ip",
-            "x-forwarded-for",
-            "x-forwarded-proto",
-            "x-forwarded-port",
-        ];
-        let values = names.map(|name| {
-            let value = headers.get(name);
-            value
-                .map_or("none", |value| value.to_str().unwrap())
-                .to_owned()
-        });
-        values.join(" ")
-    });
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let serving = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-    (port, serving)
 }
 
 /// What curl shows of an exchange by HTTP/2 without TLS, trailers included, or of its failure.

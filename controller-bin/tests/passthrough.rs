@@ -13,7 +13,6 @@ use std::{
     time::Duration,
 };
 
-use axum::{Router, http::HeaderMap};
 use rcgen::{CertifiedKey, KeyPair};
 use rustls::{
     ClientConfig, RootCertStore, ServerConfig,
@@ -23,6 +22,7 @@ use rustls::{
 use site::{
     Site,
     backend::{annotated, ingress, service},
+    echo::echo,
     free_ports,
 };
 use tokio::{
@@ -111,29 +111,6 @@ impl Drop for TlsEndpoint {
     fn drop(&mut self) {
         self.serving.abort();
     }
-}
-
-/// An endpoint that answers with what it is told about the client: address, address in `X-Forwarded-For`, scheme, port.
-async fn echo() -> (u16, JoinHandle<()>) {
-    let router = Router::new().fallback(async |headers: HeaderMap| {
-        let names = [
-            "x-real-ip",
-            "x-forwarded-for",
-            "x-forwarded-proto",
-            "x-forwarded-port",
-        ];
-        let values = names.map(|name| {
-            let value = headers.get(name);
-            value
-                .map_or("none", |value| value.to_str().unwrap())
-                .to_owned()
-        });
-        values.join(" ")
-    });
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let serving = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-    (port, serving)
 }
 
 /// How a client connects.

@@ -78,6 +78,7 @@ pub(crate) fn build(
     }
     let rules = claims.iter().filter(|claim| claim.rule.is_some());
     let definitions: Vec<_> = rules.map(|claim| &claim.definition).collect();
+    settle_app_root(&definitions, &mut locations, &mut ledger);
     let certificate = tls::choose(&definitions, policy, secrets, &mut ledger);
     let client_auth = client_auth(&definitions, secrets, &mut ledger);
     let aliases = settle(&definitions, "server-alias", &mut ledger, |settings| {
@@ -324,6 +325,57 @@ fn settle<'a, T: PartialEq + 'a>(
         Reason::ServerSettingConflict,
     );
     Some((winner, value))
+}
+
+/// `/` of a host is redirected to one app root: that of the Ingress that holds it, among those with locations there.
+/// The locations of the others lose theirs.
+///
+/// ```
+/// use ingress_model::testing::Fixture;
+///
+/// let served = Fixture::default()
+///     .and_ingress("shop/a", &[("app-root", "/old")], &["a.test/old web:80"])
+///     .and_ingress("shop/b", &[("app-root", "/new")], &["a.test/new web:80"])
+///     .merge();
+/// let locations = &served.server("a.test").unwrap().locations;
+/// let roots = locations.iter().filter_map(|location| location.settings.app_root.as_ref());
+/// assert!(roots.into_iter().all(|root| root.as_str() == "/new"));
+/// let said = &served.outcome().diagnostics;
+/// assert!(said.iter().any(|said| said.to_string().starts_with("Ingress shop/a: app-root: setting app-root of host")));
+/// ```
+fn settle_app_root(
+    definitions: &[&Arc<Definition>],
+    locations: &mut [Location],
+    ledger: &mut Ledger<'_>,
+) {
+    let root = |definition: &Definition| definition.settings.location.app_root.clone();
+    let is_of = |location: &Location, definition: &Definition| {
+        location.ingress.as_ref() == Some(&definition.name)
+    };
+    let mut wanted = definitions.iter().filter(|definition| {
+        definition.settings.location.app_root.is_some()
+            && locations.iter().any(|location| is_of(location, definition))
+    });
+    let Some(winner) = wanted.next() else {
+        return;
+    };
+    let losers: Vec<_> = wanted
+        .filter(|definition| root(definition) != root(winner))
+        .copied()
+        .collect();
+    for location in locations {
+        if losers.iter().any(|loser| is_of(location, loser)) {
+            Arc::make_mut(&mut location.settings).app_root = None;
+        }
+    }
+    let key = || Some("app-root".to_owned());
+    let losers = losers.iter().map(|loser| (&***loser, key())).collect();
+    ledger.decide(
+        Subject::Setting("app-root"),
+        winner,
+        losers,
+        Reason::ServerSettingConflict,
+    );
 }
 
 /// A switch of the whole server is on if any definition has it on; the first of them counts as the one that set it.

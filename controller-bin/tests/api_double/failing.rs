@@ -187,6 +187,7 @@ async fn a_kubeconfig_leads_to_the_double() {
     assert_eq!(
         names,
         [
+            "admissionregistration.k8s.io",
             "coordination.k8s.io",
             "discovery.k8s.io",
             "events.k8s.io",

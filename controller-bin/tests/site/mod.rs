@@ -9,6 +9,7 @@
 )]
 
 pub(crate) mod backend;
+pub(crate) mod echo;
 pub(crate) mod http;
 pub(crate) mod mount;
 pub(crate) mod status_port;

@@ -32,7 +32,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         default: "301",
         misuse: Misuse::Refuse,
         example: "308",
-        doc: "Status of the permanent redirect.",
+        doc: "Status of the permanent redirect. Another number is reported, and the default holds.",
         ..ANNOTATION
     },
     AnnotationInfo {
@@ -52,7 +52,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         default: "302",
         misuse: Misuse::Refuse,
         example: "307",
-        doc: "Status of the temporal redirect.",
+        doc: "Status of the temporal redirect. Another number is reported, and the default holds.",
         ..ANNOTATION
     },
     AnnotationInfo {
