@@ -15,13 +15,16 @@ pub(crate) async fn echo() -> (u16, JoinHandle<()>) {
         let values = names.map(|name| {
             let value = headers.get(name);
             value
-                .map_or("none", |value| value.to_str().unwrap())
+                .map_or("none", |value| value.to_str().expect("NGINX sends text"))
                 .to_owned()
         });
         values.join(" ")
     });
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let serving = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    let listener = TcpListener::bind("127.0.0.1:0").await;
+    let listener = listener.expect("there are free ports");
+    let port = listener.local_addr().expect("it is bound").port();
+    let serving = tokio::spawn(async move {
+        axum::serve(listener, router).await.expect("it never ends");
+    });
     (port, serving)
 }
