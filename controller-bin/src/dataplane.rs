@@ -16,7 +16,7 @@ use std::{
 };
 
 use ingress_model::{Live, Outcome};
-use lua_sync_client::{Applied, Standing, Synchronizer};
+use lua_sync_client::{Applied, Room, Standing, Synchronizer};
 use tracing::info;
 
 use crate::{
@@ -69,6 +69,10 @@ struct Known {
     endpoint_files: u64,
     /// The same as of the last load.
     loaded_endpoint_files: u64,
+    /// What the files of the last load have room for in the Lua side's dictionaries.
+    room: Room,
+    /// What turned out not to fit.
+    lacking: Room,
 }
 
 impl Known {
@@ -200,6 +204,27 @@ impl DataPlane {
         self.known().loaded_endpoint_files = loaded;
     }
 
+    /// The room that new files have to have in the Lua side's dictionaries. It never becomes less while we run: a
+    /// dictionary whose size changes is emptied.
+    #[must_use]
+    pub fn room(&self) -> Room {
+        let needed = self.live().map(|live| Room::of(&live)).unwrap_or_default();
+        let known = self.known();
+        known.room.max(known.lacking).max(needed)
+    }
+
+    /// Says how much room the files that NGINX has loaded have.
+    pub fn set_room(&self, loaded: Room) {
+        self.known().room = loaded;
+    }
+
+    /// Whether there is more than the files that NGINX has loaded have room for.
+    #[must_use]
+    pub fn is_cramped(&self) -> bool {
+        let known = self.known();
+        known.room.max(known.lacking) != known.room
+    }
+
     /// Whether NGINX should load other files than it runs with, or is about to.
     #[must_use]
     pub fn is_behind(&self) -> bool {
@@ -208,6 +233,7 @@ impl DataPlane {
             (Some(wanted), Some(loading), _) => wanted.model.layout != loading.model.layout,
             (Some(wanted), None, Some(loaded)) => {
                 !known.is_settled()
+                    || known.room.max(known.lacking) != known.room
                     || known.endpoint_files != known.loaded_endpoint_files
                     || wanted.model.layout != loaded.outcome.model.layout
                     || self.quarantine.levels() != loaded.without
@@ -246,7 +272,13 @@ impl DataPlane {
         if teller.stream_files.write(&live)? {
             self.known().endpoint_files += 1;
         }
-        Ok(Some(teller.synchronizer.apply(&live).await?))
+        let applied = teller.synchronizer.apply(&live).await;
+        if let Err(error @ lua_sync_client::Error::DictionaryFull { .. }) = &applied {
+            let lacking = Room::of(&live).and_missing(error);
+            let mut known = self.known();
+            known.lacking = known.lacking.max(lacking);
+        }
+        Ok(Some(applied?))
     }
 
     /// Finds out what an NGINX that has been started anew runs with. It has forgotten all that its predecessor knew.

@@ -58,6 +58,7 @@ pub mod planner;
 pub mod preflight;
 pub mod publish;
 pub mod quarantine;
+mod room;
 mod run;
 mod serving;
 pub mod shutdown;

@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ingress_model::{Layout, ObjectName, Outcome, ReloadReason, plan};
+use ingress_model::{Layout, ObjectName, Outcome, plan};
 use lua_sync_client::LuaSyncClient;
 use nginx_render::{Note, RenderError, Rendered, Renderer};
 use tracing::{debug, error, info, warn};
@@ -28,9 +28,10 @@ use crate::{
         reload::{self, ReloadError},
         test::Refusal,
     },
-    observe::{Load, Observer},
+    observe::{Load, LoadReason, Observer},
     planner::Planner,
     quarantine::{self, Levels, Quarantine},
+    room,
 };
 
 /// How long after NGINX has refused files that nobody can be kept apart for they are tried again.
@@ -175,6 +176,9 @@ impl Loader {
             return Err(LoadError::Busy);
         }
         let before = self.plane.loaded();
+        let cramped = self.plane.is_cramped();
+        let room = self.plane.room();
+        room::reserve(&mut self.renderer, room);
         let Some(tested) = self.tested(wanted, before.as_ref()).await? else {
             return Ok(());
         };
@@ -183,7 +187,6 @@ impl Loader {
             without: tested.without,
             checksum: tested.rendered.checksum.to_string(),
         };
-        let reasons = reasons(before.as_ref(), &files);
         let recovered = recovered(before.as_ref(), &files);
         let runs = before
             .as_ref()
@@ -197,11 +200,13 @@ impl Loader {
             self.memory.config = tested.config;
             self.memory.taken = Some(files.clone());
             self.plane.set_loaded(Some(files));
+            self.plane.set_room(room);
             self.tell_recovered(&recovered);
             self.plane.tell().await?;
             return Ok(());
         }
 
+        let reasons = self.reasons(before.as_ref(), &files, cramped);
         self.tell_before().await?;
         let endpoint_files = self.plane.endpoint_files();
         let config = std::mem::replace(&mut self.memory.config, tested.config);
@@ -248,6 +253,7 @@ impl Loader {
         };
         self.plane.set_loaded(Some(files));
         self.plane.set_endpoint_files(endpoint_files);
+        self.plane.set_room(room);
         self.tell_notes(&tested.rendered.notes);
         info!(
             reasons = summary(&load.reasons),
@@ -291,6 +297,10 @@ impl Loader {
             self.memory.silent_since = None;
             return Ok(());
         };
+        if self.plane.is_cramped() {
+            // New workers will have more room.
+            return Ok(());
+        }
         let since = *self.memory.silent_since.get_or_insert_with(Instant::now);
         if since.elapsed() < LONGEST_SILENCE {
             return Err(error);
@@ -405,6 +415,26 @@ impl Loader {
         }
     }
 
+    /// Why files are loaded.
+    fn reasons(&self, before: Option<&Files>, files: &Files, cramped: bool) -> Vec<LoadReason> {
+        let layout = before.map(|before| &before.outcome.model.layout);
+        let plan = plan(layout, &files.outcome.model.layout);
+        let mut reasons: Vec<_> = plan.into_iter().map(LoadReason::Objects).collect();
+        if before.is_some_and(|before| before.without != files.without) {
+            reasons.push(LoadReason::Quarantine);
+        }
+        if !self.plane.has_endpoint_files() {
+            reasons.push(LoadReason::StreamEndpoints);
+        }
+        if cramped {
+            reasons.push(LoadReason::Dictionaries);
+        }
+        if reasons.is_empty() {
+            reasons.push(LoadReason::Unconfirmed);
+        }
+        reasons
+    }
+
     fn render(&mut self, layout: &Layout, without: &Levels) -> Result<Rendered, LoadError> {
         let renderer = &mut self.renderer;
         let rendered = guard("rendering", || {
@@ -441,11 +471,6 @@ impl Loader {
     }
 }
 
-fn reasons(before: Option<&Files>, files: &Files) -> Vec<ReloadReason> {
-    let layout = before.map(|before| &before.outcome.model.layout);
-    plan(layout, &files.outcome.model.layout)
-}
-
 /// Ingresses that are not kept apart any more.
 fn recovered(before: Option<&Files>, files: &Files) -> Vec<ObjectName> {
     let kept = before.iter().flat_map(|before| before.without.keys());
@@ -455,7 +480,7 @@ fn recovered(before: Option<&Files>, files: &Files) -> Vec<ObjectName> {
 }
 
 /// The first of some reasons, and how many more there are.
-fn summary(reasons: &[ReloadReason]) -> String {
+fn summary(reasons: &[LoadReason]) -> String {
     const SHOWN: usize = 8;
     let shown: Vec<_> = reasons
         .iter()

@@ -120,11 +120,52 @@ impl Told {
     }
 }
 
+/// Why NGINX loads files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LoadReason {
+    /// What objects say is different.
+    Objects(ReloadReason),
+    /// Other Ingresses are kept apart because NGINX refuses them, or none any more.
+    Quarantine,
+    /// Endpoints of TCP or UDP services changed, and this NGINX has to load them.
+    StreamEndpoints,
+    /// A shared dictionary has to be larger.
+    Dictionaries,
+    /// It was not certain that NGINX runs with the files on the disk.
+    Unconfirmed,
+}
+
+impl LoadReason {
+    /// The kind of reason, as a metric's label.
+    #[must_use]
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::Objects(reason) => reason.label(),
+            Self::Quarantine => "quarantine",
+            Self::StreamEndpoints => "stream_endpoints",
+            Self::Dictionaries => "dictionaries",
+            Self::Unconfirmed => "unconfirmed",
+        }
+    }
+}
+
+impl fmt::Display for LoadReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Objects(reason) => reason.fmt(f),
+            Self::Quarantine => f.write_str("Ingresses that nginx refuses changed"),
+            Self::StreamEndpoints => f.write_str("endpoints of TCP or UDP services changed"),
+            Self::Dictionaries => f.write_str("shared dictionaries have to be larger"),
+            Self::Unconfirmed => f.write_str("the files on the disk were not known to be in force"),
+        }
+    }
+}
+
 /// Configuration files that came into force.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Load {
     /// Why they are different from those before.
-    pub reasons: Vec<ReloadReason>,
+    pub reasons: Vec<LoadReason>,
     /// What they are known by.
     pub checksum: String,
     /// How long it took to write them.

@@ -50,6 +50,7 @@ mod half;
 pub mod lua_modules;
 pub mod retry;
 pub mod revision;
+mod room;
 pub mod synchronizer;
 pub mod wire;
 
@@ -57,6 +58,7 @@ pub use client::{Endpoint, LuaSyncClient, Settings};
 pub use error::{Call, Error};
 pub use retry::Retry;
 pub use revision::{Revision, RevisionSource, Revisions};
+pub use room::Room;
 pub use synchronizer::{Applied, Standing, Synchronizer};
 
 /// The examples of the README compile.

@@ -100,6 +100,9 @@ pub struct Metrics {
     pub batch_size: u32,
 }
 
+/// Bytes that a shared dictionary has at most unless the ConfigMap says otherwise.
+const LARGEST_DICT: u64 = 1 << 36;
+
 impl Default for Environment {
     /// The container's layout and the flags' defaults.
     fn default() -> Self {
@@ -128,6 +131,21 @@ impl Default for Environment {
 }
 
 impl Environment {
+    /// Makes the shared dictionary hold so many bytes, if it is there and smaller: by doubling it, so that its size
+    /// changes seldom. NGINX empties a dictionary whose size changes.
+    pub fn reserve_dict(&mut self, name: &str, bytes: u64) {
+        let Some(size) = self.shared_dicts.get_mut(name) else {
+            return;
+        };
+        let mut mebibytes = size.bytes().div_ceil(1 << 20).max(1);
+        if size.bytes() < bytes {
+            while mebibytes << 20 < bytes.min(LARGEST_DICT) {
+                mebibytes *= 2;
+            }
+            *size = Size::mib(u32::try_from(mebibytes).unwrap_or(u32::MAX));
+        }
+    }
+
     /// The dictionaries that the Lua side needs, with their default sizes.
     #[must_use]
     pub fn default_dicts() -> BTreeMap<String, Size> {
@@ -155,5 +173,31 @@ impl Default for Ports {
             default_server: 8_181,
             passthrough: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dictionaries_double_until_they_are_large_enough() {
+        let mut environment = Environment::default();
+        let size =
+            |environment: &Environment| environment.shared_dicts["certificate_data"].bytes() >> 20;
+        for (bytes, mebibytes) in [
+            (0, 20),
+            (20 << 20, 20),
+            ((20 << 20) + 1, 40),
+            (300 << 20, 320),
+            (1, 320),
+        ] {
+            environment.reserve_dict("certificate_data", bytes);
+            assert_eq!(size(&environment), mebibytes, "{bytes} bytes");
+        }
+        environment.reserve_dict("certificate_data", u64::MAX);
+        assert_eq!(size(&environment), 80 << 10);
+        environment.reserve_dict("none", 1 << 30);
+        assert!(!environment.shared_dicts.contains_key("none"));
     }
 }

@@ -69,6 +69,11 @@ impl Renderer {
         }
     }
 
+    /// Has the shared dictionary hold so many bytes from now on; see [`Environment::reserve_dict`].
+    pub fn reserve_dict(&mut self, name: &str, bytes: u64) {
+        self.environment.reserve_dict(name, bytes);
+    }
+
     /// Renders all files. The same layout gives the same files, byte for byte.
     ///
     /// # Errors

@@ -3,7 +3,8 @@
 use std::io;
 
 use clap::ValueEnum;
-use ingress_model::Layout;
+use ingress_model::Model;
+use lua_sync_client::Room;
 use nginx_render::{
     Capabilities, Environment, ModSecurityRules, Rendered, Renderer, syntax::Directives,
 };
@@ -16,6 +17,7 @@ use crate::{
         machine,
         program::{self, ProgramError},
     },
+    room,
 };
 
 /// What stands for the certificate that a controller makes at its start. It is always the same, so that equal objects
@@ -116,10 +118,11 @@ impl NginxChoice {
 }
 
 impl Target {
-    /// Renders a layout.
-    pub(super) fn render(&self, layout: &Layout) -> Result<Rendered, CommandError> {
+    /// Renders what is to be loaded, with room for what is to be told.
+    pub(super) fn render(&self, model: &Model) -> Result<Rendered, CommandError> {
         let mut renderer = Renderer::new(self.capabilities.clone(), self.environment.clone());
-        Ok(renderer.render(layout)?)
+        room::reserve(&mut renderer, Room::of(&model.live));
+        Ok(renderer.render(&model.layout)?)
     }
 
     pub(super) fn summary(&self) -> TargetSummary {

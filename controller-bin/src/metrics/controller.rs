@@ -2,12 +2,12 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ingress_model::ReloadReason;
 use prometheus::{
     Gauge, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry, core::Collector,
 };
 
 use super::Identity;
+use crate::observe::LoadReason;
 
 /// Counters and gauges of the sync loop.
 #[derive(Clone, Debug)]
@@ -80,7 +80,7 @@ impl ControllerMetrics {
     }
 
     /// A reload brought this configuration into force, for these reasons.
-    pub fn reload_succeeded(&self, checksum: u64, reasons: &[ReloadReason]) {
+    pub fn reload_succeeded(&self, checksum: u64, reasons: &[LoadReason]) {
         self.success.inc();
         self.last_reload_successful.set(1);
         #[expect(
@@ -147,7 +147,10 @@ mod tests {
             text.contains(&format!("nginx_ingress_controller_errors{labels} 1")),
             "{text}"
         );
-        metrics.reload_succeeded(42, &[ReloadReason::First]);
+        metrics.reload_succeeded(
+            42,
+            &[LoadReason::Objects(ingress_model::ReloadReason::First)],
+        );
         let text = exposition(&registry).unwrap();
         assert!(
             text.contains(&format!(

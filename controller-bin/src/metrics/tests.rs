@@ -14,7 +14,7 @@ use prometheus::proto::{Bucket, LabelPair, MetricFamily, MetricType};
 use serde_json::json;
 
 use super::*;
-use crate::admission::Course;
+use crate::{admission::Course, observe::LoadReason};
 
 /// Labels of each of our metrics.
 const OWN: [&str; 3] = ["controller_class", "controller_namespace", "controller_pod"];
@@ -234,7 +234,7 @@ fn exercise(metrics: &Metrics) {
         ..Told::default()
     });
     metrics.loaded(&Load {
-        reasons: vec![ReloadReason::First],
+        reasons: vec![LoadReason::Objects(ReloadReason::First)],
         ..Load::default()
     });
     metrics.watch_queue("syncs", Depth::default);

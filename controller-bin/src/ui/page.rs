@@ -419,10 +419,6 @@ fn sent(told: &Told) -> String {
 
 fn reasons(load: &Load) -> String {
     let reasons: Vec<_> = load.reasons.iter().map(ToString::to_string).collect();
-    if reasons.is_empty() {
-        // A fault was kept apart, or something that had been is back.
-        return "Ingresses kept apart, or taken back".to_owned();
-    }
     some(&reasons, MOST_REASONS)
 }
 

@@ -76,7 +76,7 @@ impl Side {
         target: &Target,
     ) -> Result<Self, CommandError> {
         let model = found.merge(args).outcome.model;
-        let rendered = target.render(&model.layout)?;
+        let rendered = target.render(&model)?;
         let live = &model.live;
         let view = ModelView {
             layout: &model.layout,

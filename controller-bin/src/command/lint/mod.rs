@@ -167,7 +167,7 @@ fn deprecated(found: &Objects, merged: &Merged) -> Vec<Finding> {
 
 /// What the renderer could not write down, and what NGINX would refuse.
 fn of_nginx(merged: &Merged, target: &Target) -> Result<Vec<Finding>, CommandError> {
-    let rendered = target.render(&merged.outcome.model.layout)?;
+    let rendered = target.render(&merged.outcome.model)?;
     let config_map = merged.options.config_map.as_ref();
     let notes = rendered.notes.iter();
     let mut findings: Vec<_> = notes

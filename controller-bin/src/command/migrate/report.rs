@@ -120,7 +120,7 @@ pub(super) fn make(
     let mut options = here.options.clone();
     options.conflict_policy = ConflictPolicy::OldestWins;
     let there = found.merge_by(options);
-    let rendered = target.render(&here.outcome.model.layout)?;
+    let rendered = target.render(&here.outcome.model)?;
     let differences = Comparison {
         found,
         here: &here,

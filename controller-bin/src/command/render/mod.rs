@@ -87,7 +87,7 @@ impl Subcommand for RenderArgs {
         progress.next("merging and rendering");
         let target = self.nginx.target(&self.controller)?;
         let merged = found.merge(&self.controller);
-        let rendered = target.render(&merged.outcome.model.layout)?;
+        let rendered = target.render(&merged.outcome.model)?;
         if let Some(directory) = &self.output_dir {
             progress.next("writing");
             directory::write(directory, &rendered)?;

@@ -81,10 +81,10 @@ pub(super) const KEYS: &[KeyInfo] = &[
     KeyInfo {
         name: "lua-shared-dicts",
         value: "list of `name: size`",
-        default: "as large as ingress-nginx has them",
+        default: "as large as the content needs, at least as in ingress-nginx",
         example: "configuration_data: 30",
         bad: Some("configuration_data"),
-        doc: "Memory shared by the workers; a number alone is in megabytes.",
+        doc: "Memory shared by the workers; a number alone is in megabytes. A dictionary that is named here does not grow with its content.",
         action: render_list!(lua_shared_dicts, shared_dict),
         ..KEY
     },
