@@ -77,12 +77,24 @@ pub(crate) fn within(number: i64, low: u32, high: u32) -> Result<u32, ValueError
 /// Longest time that settings may have: NGINX counts milliseconds in 31 bits on some platforms.
 pub(crate) const LONGEST: u32 = 2_000_000;
 
-/// A time as NGINX reads it (NGINX docs: "Configuration file measurement units"): numbers with the units `s`, `m`,
-/// `h`, `d`, `w`, `M`, `y`, larger units first; a number alone is in seconds.
+/// A time as NGINX reads it where it counts in seconds: as [`milliseconds`], without `ms`.
 pub(crate) fn time(text: &str) -> Result<Seconds, ValueError> {
     let fault = || ValueError::Time(ValueError::excerpt(text));
-    let mut total: u32 = 0;
-    let mut smaller_than = u32::MAX;
+    if text.contains("ms") {
+        return Err(fault());
+    }
+    let seconds = u32::try_from(milliseconds(text)? / 1_000);
+    seconds.map(Seconds).ok().ok_or_else(fault)
+}
+
+/// A time as NGINX reads it (NGINX docs: "Configuration file measurement units"): numbers with the units `ms`, `s`, `m`,
+/// `h`, `d`, `w`, `M`, `y`, larger units first; a number alone is in seconds. At most as many seconds as 32 bits can
+/// count.
+pub(crate) fn milliseconds(text: &str) -> Result<u64, ValueError> {
+    const LONGEST: u64 = 1_000 * u32::MAX as u64;
+    let fault = || ValueError::Time(ValueError::excerpt(text));
+    let mut total: u64 = 0;
+    let mut smaller_than = u64::MAX;
     let mut rest = text.trim();
     if rest.is_empty() {
         return Err(ValueError::Empty);
@@ -90,15 +102,16 @@ pub(crate) fn time(text: &str) -> Result<Seconds, ValueError> {
     while !rest.is_empty() {
         let length = rest.bytes().take_while(u8::is_ascii_digit).count();
         let (digits, tail) = rest.split_at_checked(length).ok_or_else(fault)?;
-        let number: u32 = digits.parse().ok().ok_or_else(fault)?;
-        let unit = match tail.bytes().next() {
-            None | Some(b's') => 1,
-            Some(b'm') if !tail.starts_with("ms") => 60,
-            Some(b'h') => 3_600,
-            Some(b'd') => 86_400,
-            Some(b'w') => 604_800,
-            Some(b'M') => 2_592_000,
-            Some(b'y') => 31_536_000,
+        let number: u64 = digits.parse().ok().ok_or_else(fault)?;
+        let (unit, length) = match tail.bytes().next() {
+            Some(b'm') if tail.starts_with("ms") => (1, 2),
+            None | Some(b's') => (1_000, 1),
+            Some(b'm') => (60_000, 1),
+            Some(b'h') => (3_600_000, 1),
+            Some(b'd') => (86_400_000, 1),
+            Some(b'w') => (604_800_000, 1),
+            Some(b'M') => (2_592_000_000, 1),
+            Some(b'y') => (31_536_000_000, 1),
             Some(_) => return Err(fault()),
         };
         if unit >= smaller_than {
@@ -107,11 +120,12 @@ pub(crate) fn time(text: &str) -> Result<Seconds, ValueError> {
         smaller_than = unit;
         total = number
             .checked_mul(unit)
-            .and_then(|seconds| total.checked_add(seconds))
+            .and_then(|milliseconds| total.checked_add(milliseconds))
+            .filter(|total| *total <= LONGEST)
             .ok_or_else(fault)?;
-        rest = tail.get(1..).unwrap_or_default().trim_start();
+        rest = tail.get(length..).unwrap_or_default().trim_start();
     }
-    Ok(Seconds(total))
+    Ok(total)
 }
 
 /// The items of a list with commas between them, each trimmed, empty ones left out.

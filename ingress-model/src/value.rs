@@ -1,10 +1,12 @@
 //! Typed values that end up in NGINX's configuration. Nothing reaches a template as a bare string by accident: a
 //! [`Literal`] is quoted and cannot refer to variables, a [`Template`] is quoted but may, and only a [`Snippet`] is raw.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use serde::{Serialize, Serializer};
 use thiserror::Error;
+
+use crate::scalar;
 
 /// Why a text is not the value that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -65,6 +67,51 @@ impl fmt::Display for Seconds {
     /// As NGINX reads a time: `60s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}s", self.0)
+    }
+}
+
+/// A time as NGINX reads it: numbers with the units y, M, w, d, h, m, s and ms, larger ones first; a number alone is in
+/// seconds (NGINX docs: "Configuration file measurement units"). It is written as it was given.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Time(Arc<str>);
+
+impl Time {
+    /// Reads a time.
+    ///
+    /// # Errors
+    /// When the text is anything else, or more seconds than 32 bits can count.
+    pub fn parse(text: &str) -> Result<Self, ValueError> {
+        scalar::milliseconds(text).map(|_| Self(text.trim().into()))
+    }
+
+    /// So many seconds.
+    #[must_use]
+    pub fn seconds(count: u32) -> Self {
+        Self(format!("{count}s").into())
+    }
+
+    /// So many minutes.
+    #[must_use]
+    pub fn minutes(count: u32) -> Self {
+        Self(format!("{count}m").into())
+    }
+
+    /// So many hours.
+    #[must_use]
+    pub fn hours(count: u32) -> Self {
+        Self(format!("{count}h").into())
+    }
+
+    /// How long it is.
+    #[must_use]
+    pub fn duration(&self) -> Duration {
+        Duration::from_millis(scalar::milliseconds(&self.0).unwrap_or(u64::MAX))
+    }
+
+    /// The text, as it was given.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
     }
 }
 
@@ -282,6 +329,22 @@ mod tests {
                 "{text:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_time_is_written_as_it_was_given() {
+        for (text, want) in [
+            ("120", 120_000),
+            ("2m", 120_000),
+            ("1h 30m", 5_400_000),
+            ("1s500ms", 1_500),
+        ] {
+            let time = Time::parse(text).unwrap();
+            assert_eq!(time.as_str(), text);
+            assert_eq!(time.duration(), Duration::from_millis(want), "{text}");
+        }
+        assert_eq!(Time::parse("10m").unwrap(), Time::minutes(10));
+        assert!(Time::parse("soon").is_err());
     }
 
     #[test]

@@ -17,8 +17,10 @@ pub struct Environment {
     pub pid_path: String,
     /// Access log unless the ConfigMap names one.
     pub access_log: String,
-    /// Error log unless the ConfigMap names one.
+    /// Error log unless the ConfigMap names one; what NGINX says before it has read its configuration is here always.
     pub error_log: String,
+    /// Where errors of requests and connections are logged as well unless the ConfigMap names a log.
+    pub usual_error_log: Option<String>,
     /// Whether NGINX logs all that it can, whatever the ConfigMap says (`--v=5`).
     pub debug_log: bool,
     /// The ports that NGINX listens on.
@@ -112,6 +114,7 @@ impl Default for Environment {
             pid_path: "/tmp/nginx/nginx.pid".into(),
             access_log: "/var/log/nginx/access.log".into(),
             error_log: "/var/log/nginx/error.log".into(),
+            usual_error_log: None,
             debug_log: false,
             ports: Ports::default(),
             ipv6: true,

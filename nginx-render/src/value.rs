@@ -8,6 +8,7 @@ use std::fmt;
 
 use askama::filters::Safe;
 use ingress_model::value::{Literal, Seconds, Snippet, Template};
+use ipnet::IpNet;
 use thiserror::Error;
 
 use crate::{capabilities::Module, escape::is_word_byte};
@@ -140,6 +141,14 @@ pub(crate) const fn constant(text: String) -> Printed {
 /// Something whose text is a single word by its type: a number, an address, a size.
 pub(crate) fn word(value: impl fmt::Display) -> Printed {
     Safe(Token(value.to_string()))
+}
+
+/// A network, or the address that is all of it.
+pub(crate) fn network(network: &IpNet) -> Printed {
+    if network.prefix_len() == network.max_prefix_len() {
+        return word(network.addr());
+    }
+    word(network)
 }
 
 /// `on` or `off`.
@@ -294,6 +303,18 @@ mod tests {
         ] {
             assert_eq!(text(literal(given)), Some(format!("\"{as_literal}\"")));
             assert_eq!(text(template(given)), Some(format!("\"{as_template}\"")));
+        }
+    }
+
+    #[test]
+    fn an_address_is_written_without_a_prefix() {
+        for (text, want) in [
+            ("192.0.2.7/32", "192.0.2.7"),
+            ("192.0.2.0/24", "192.0.2.0/24"),
+            ("2001:db8::1/128", "2001:db8::1"),
+            ("::/0", "::/0"),
+        ] {
+            assert_eq!(network(&text.parse().unwrap()).0.0, want);
         }
     }
 

@@ -60,6 +60,8 @@ pub(crate) struct Context<'a> {
     /// Whether the hook for certificates stands in each server rather than in the http block: a snippet may bring TLS
     /// servers with certificates of their own.
     pub(crate) hooks_certificates_by_server: bool,
+    /// Whether something of the ConfigMap reads the name of the group of endpoints as `$proxy_host`.
+    pub(crate) reads_proxy_host: bool,
     /// What the http block says about proxying.
     pub(crate) inherited: Vec<Directive>,
     /// Where connections of the HTTP port go on, if these may be HTTP/2 and HTTP/1.1.
@@ -80,6 +82,7 @@ impl<'a> Context<'a> {
             environment,
             config,
             headers_are_lost: sets_headers(config.http_snippet.as_ref()),
+            reads_proxy_host: texts_of_requests(config).any(|text| text.contains(PROXY_HOST)),
             hooks_certificates_by_server: has_servers_of_others,
             split: h2c::Split::new(layout, capabilities, environment, has_servers_of_others)?,
             inherited: proxy::inherited(config, &http_names)?,
@@ -152,6 +155,24 @@ impl SnippetView {
         });
         snippet.map(|snippet| Self::new(snippet, source, sources))
     }
+}
+
+/// A variable of NGINX's own, which would be the name of the Lua upstream.
+pub(crate) const PROXY_HOST: &str = "proxy_host";
+
+/// What the ConfigMap has NGINX evaluate for the requests of every server: snippets, headers, the line of the log.
+fn texts_of_requests(config: &RenderConfig) -> impl Iterator<Item = &str> {
+    let snippets = [
+        &config.http_snippet,
+        &config.server_snippet,
+        &config.location_snippet,
+    ];
+    let snippets = snippets.into_iter().flatten().map(Snippet::as_str);
+    let headers = config.proxy_set_headers.iter().chain(&config.add_headers);
+    let headers = headers.map(|(_, value)| value.as_str());
+    snippets
+        .chain(headers)
+        .chain([config.log_format_upstream.as_str()])
 }
 
 /// What is to be said about a setting of the ConfigMap.

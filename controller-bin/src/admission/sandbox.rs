@@ -150,6 +150,7 @@ impl Sandbox {
                 pid_path: below("run/nginx.pid"),
                 access_log: below("logs/access.log"),
                 error_log: below("logs/error.log"),
+                usual_error_log: None,
                 ports: Ports {
                     passthrough,
                     ..PORTS

@@ -156,6 +156,7 @@ fn assume(nginx: AssumedNginx, args: &Args) -> Target {
         capabilities: nginx.capabilities(),
         environment: Environment {
             access_log: plain.access_log,
+            usual_error_log: Some(plain.error_log),
             ipv6: plain.ipv6,
             resolvers: plain.resolvers,
             worker_processes: plain.worker_processes,

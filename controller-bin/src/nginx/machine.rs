@@ -16,6 +16,10 @@ const RESERVED_FILES: u64 = 1_024;
 /// The length of the queue of connections where the system does not say one that is long enough.
 const BACKLOG: u32 = 511;
 
+/// Where the system's NGINX has its logs.
+const ACCESS_LOG: &str = "/var/log/nginx/access.log";
+const ERROR_LOG: &str = "/var/log/nginx/error.log";
+
 /// Users that workers may run as, in the order of preference, when the controller runs as root.
 const USERS: &[&str] = &["www-data", "nginx", "nobody"];
 
@@ -27,8 +31,9 @@ pub fn environment(args: &Args, directory: &Path, certificate: &Arc<str>) -> Env
         nginx_dir: directory.to_string_lossy().into_owned(),
         lua_dir: below("lua"),
         pid_path: below("run/nginx.pid"),
-        access_log: usual_access_log().map_or_else(|| below("logs/access.log"), str::to_owned),
+        access_log: usual_log(ACCESS_LOG).unwrap_or_else(|| below("logs/access.log")),
         error_log: below("logs/error.log"),
+        usual_error_log: usual_log(ERROR_LOG).filter(|path| !is_stream(Path::new(path))),
         debug_log: args.logging.verbosity >= 5,
         ports: Ports {
             http: args.ports.http_port,
@@ -61,17 +66,21 @@ pub fn environment(args: &Args, directory: &Path, certificate: &Arc<str>) -> Env
     }
 }
 
-/// The access log of the system's NGINX, which log shippers and log rotation know; none where we cannot write it.
-fn usual_access_log() -> Option<&'static str> {
-    const LOG: &str = "/var/log/nginx/access.log";
-    let path = Path::new(LOG);
+/// A log of the system's NGINX, which log shippers and log rotation know; none where we cannot write it.
+fn usual_log(path: &str) -> Option<String> {
     let may_write = |path: &Path| access(path, Access::WRITE_OK).is_ok();
-    let usable = if path.exists() {
-        may_write(path)
+    let log = Path::new(path);
+    let usable = if log.exists() {
+        may_write(log)
     } else {
-        path.parent().is_some_and(may_write)
+        log.parent().is_some_and(may_write)
     };
-    usable.then_some(LOG)
+    usable.then(|| path.to_owned())
+}
+
+/// Whether a path leads to a terminal or a pipe rather than to a file, as images have it for logs.
+fn is_stream(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|metadata| !metadata.is_file())
 }
 
 /// ModSecurity's rules in the places where images and distributions keep them. `root` is the root directory.

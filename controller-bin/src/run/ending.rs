@@ -62,10 +62,11 @@ pub(super) async fn drain(queues: &mut JoinSet<()>, signals: &mut Signals) {
 
 async fn end_nginx(plane: &DataPlane, signals: &mut Signals) {
     let loaded = plane.loaded();
-    let timeout = loaded.map_or(0, |files| {
-        files.outcome.model.layout.config.worker_shutdown_timeout.0
+    let timeout = loaded.map_or(Duration::ZERO, |files| {
+        let config = &files.outcome.model.layout.config;
+        config.worker_shutdown_timeout.duration()
     });
-    let within = Duration::from_secs(timeout.into()) + QUIT_MARGIN;
+    let within = timeout + QUIT_MARGIN;
     let process = plane.process();
     tokio::select! {
         () = process.quit(within) => {}

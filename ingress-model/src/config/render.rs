@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::{
     layout::{HttpVersion, ProxySettings},
-    value::{Confidential, Literal, Seconds, Size, Snippet, Template},
+    value::{Confidential, Literal, Seconds, Size, Snippet, Template, Time},
 };
 
 use super::{DhParameters, keys::keys};
@@ -22,8 +22,8 @@ pub struct RenderConfig {
     // main and events
     /// `worker-processes`; `None`: as many as there are CPUs for the controller.
     pub worker_processes: Option<u32>,
-    /// `worker-shutdown-timeout`, in seconds.
-    pub worker_shutdown_timeout: Seconds,
+    /// `worker-shutdown-timeout`.
+    pub worker_shutdown_timeout: Time,
     /// `max-worker-connections`.
     pub max_worker_connections: u32,
     /// `max-worker-open-files`; `None`: from the process's limit.
@@ -137,7 +137,7 @@ pub struct RenderConfig {
     /// `ssl-session-cache-size`.
     pub ssl_session_cache_size: Size,
     /// `ssl-session-timeout`.
-    pub ssl_session_timeout: Seconds,
+    pub ssl_session_timeout: Time,
     /// `ssl-session-tickets`.
     pub ssl_session_tickets: bool,
     /// `ssl-buffer-size`.
@@ -171,7 +171,7 @@ pub struct RenderConfig {
     /// `upstream-keepalive-requests`.
     pub upstream_keepalive_requests: u32,
     /// `upstream-keepalive-time`.
-    pub upstream_keepalive_time: Seconds,
+    pub upstream_keepalive_time: Time,
     /// `upstream-keepalive-timeout`.
     pub upstream_keepalive_timeout: Seconds,
     /// `grpc-buffer-size-kb`; 0: NGINX's own default.
@@ -275,11 +275,11 @@ pub struct RenderConfig {
 
     // stream
     /// `proxy-stream-timeout`.
-    pub proxy_stream_timeout: Seconds,
+    pub proxy_stream_timeout: Time,
     /// `proxy-stream-next-upstream`.
     pub proxy_stream_next_upstream: bool,
     /// `proxy-stream-next-upstream-timeout`.
-    pub proxy_stream_next_upstream_timeout: Seconds,
+    pub proxy_stream_next_upstream_timeout: Time,
     /// `proxy-stream-next-upstream-tries`.
     pub proxy_stream_next_upstream_tries: u32,
     /// `proxy-stream-responses`.
@@ -419,7 +419,7 @@ impl Default for RenderConfig {
     fn default() -> Self {
         Self {
             worker_processes: None,
-            worker_shutdown_timeout: Seconds(240),
+            worker_shutdown_timeout: Time::seconds(240),
             max_worker_connections: 16_384,
             max_worker_open_files: None,
             enable_multi_accept: true,
@@ -474,7 +474,7 @@ impl Default for RenderConfig {
             ssl_ecdh_curve: Literal::constant("auto"),
             ssl_session_cache: true,
             ssl_session_cache_size: Size::mib(10),
-            ssl_session_timeout: Seconds(600),
+            ssl_session_timeout: Time::minutes(10),
             ssl_session_tickets: false,
             ssl_buffer_size: Size::kib(4),
             ssl_early_data: false,
@@ -510,7 +510,7 @@ impl Default for RenderConfig {
             },
             upstream_keepalive_connections: 320,
             upstream_keepalive_requests: 10_000,
-            upstream_keepalive_time: Seconds(3_600),
+            upstream_keepalive_time: Time::hours(1),
             upstream_keepalive_timeout: Seconds(60),
             grpc_buffer_size_kb: 0,
             add_headers: Vec::new(),
@@ -551,9 +551,8 @@ impl Default for RenderConfig {
             enable_brotli: false,
             brotli_level: 4,
             brotli_min_length: 20,
-            brotli_types: COMPRESSIBLE
-                .iter()
-                .copied()
+            brotli_types: std::iter::once("application/xml+rss")
+                .chain(COMPRESSIBLE)
                 .map(Literal::constant)
                 .collect(),
             server_name_hash_max_size: 1_024,
@@ -565,9 +564,9 @@ impl Default for RenderConfig {
             variables_hash_bucket_size: 256,
             lua_shared_dicts: BTreeMap::new(),
             enable_aio_write: true,
-            proxy_stream_timeout: Seconds(600),
+            proxy_stream_timeout: Time::seconds(600),
             proxy_stream_next_upstream: true,
-            proxy_stream_next_upstream_timeout: Seconds(600),
+            proxy_stream_next_upstream_timeout: Time::seconds(600),
             proxy_stream_next_upstream_tries: 3,
             proxy_stream_responses: 1,
             proxy_protocol_header_timeout: Seconds(5),

@@ -2,7 +2,7 @@
 
 use crate::{
     capabilities::Module,
-    value::{Printed, Unprintable, argument, constant, plain, switch, word},
+    value::{Printed, Unprintable, argument, constant, network, plain, switch, word},
 };
 
 use super::{
@@ -51,7 +51,7 @@ impl ForwardedView {
         let (config, capabilities) = (context.config, context.capabilities);
         let has_real_ip = capabilities.has(Module::RealIp);
         let (forwarded, proxy_protocol) = (config.use_forwarded_headers, config.use_proxy_protocol);
-        let networks = || config.proxy_real_ip_cidr.iter().map(word);
+        let networks = || config.proxy_real_ip_cidr.iter().map(network);
         let mixes = mixes(context);
         let both = has_both(context);
         let both_header = config.forwarded_for_proxy_protocol_header.as_str();

@@ -10,7 +10,7 @@ use crate::{
     capabilities::Module,
     environment::Environment,
     source_map::{Mark, Note, SERVERS, Sources, Text},
-    value::{Printed, Unprintable, argument, arguments, plain, switch, word},
+    value::{Printed, Unprintable, argument, arguments, network, plain, switch, word},
 };
 
 use super::{
@@ -96,7 +96,7 @@ fn settings(context: &Context<'_>) -> Result<Vec<Directive>, Unprintable> {
     ));
     settings.push(directive(
         "worker_shutdown_timeout",
-        [word(config.worker_shutdown_timeout)],
+        [argument(config.worker_shutdown_timeout.as_str())?],
     ));
     Ok(settings)
 }
@@ -143,7 +143,7 @@ fn events(layout: &Layout, context: &Context<'_>) -> Vec<Directive> {
     let debug = config
         .debug_connections
         .iter()
-        .map(|network| directive("debug_connection", [word(network)]));
+        .map(|clients| directive("debug_connection", [network(clients)]));
     let events = [
         directive("multi_accept", [switch(config.enable_multi_accept)]),
         directive("worker_connections", [word(connections)]),

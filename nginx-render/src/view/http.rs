@@ -12,7 +12,7 @@ use ingress_model::{
 use crate::{
     capabilities::Module,
     source_map::{END, Mark, Note, Source, Sources},
-    value::{Printed, Unprintable, constant, map_key, plain, switch, template, word},
+    value::{Printed, Unprintable, argument, constant, map_key, plain, switch, template, word},
 };
 
 use super::{
@@ -167,7 +167,7 @@ impl<'a> HttpView<'a> {
                 .collect::<Result<_, _>>()?,
             snippet: SnippetView::of_config(config.http_snippet.as_ref(), "http-snippet", sources),
             pools: pools(shared),
-            keepalive: keepalive(context),
+            keepalive: keepalive(context)?,
             default_listen: listen::of_port(context, environment.ports.default_server),
             status_port: environment.ports.status,
             unwatched: unwatched(layout, context),
@@ -241,9 +241,10 @@ fn tables(config: &RenderConfig, sources: &mut Sources) -> Result<Vec<TableView>
             &config.block_referers,
         ),
     ];
+    // Snippets and logs of their own may ask whether a request is to be logged.
     tables
         .into_iter()
-        .filter(|(.., texts)| !texts.is_empty())
+        .filter(|(_, _, to, _, texts)| !texts.is_empty() || *to == "$loggable")
         .map(|(key, from, to, values, texts)| TableView::new(key, from, to, values, texts, sources))
         .collect()
 }
@@ -348,23 +349,20 @@ fn pools(shared: &Shared) -> Vec<PoolView<'_>> {
 }
 
 /// How connections to endpoints are kept.
-fn keepalive(context: &Context<'_>) -> Vec<Directive> {
+fn keepalive(context: &Context<'_>) -> Result<Vec<Directive>, Unprintable> {
     let config = context.config;
     if config.upstream_keepalive_connections == 0 {
-        return Vec::new();
+        return Ok(Vec::new());
     }
-    let time = context.capabilities.has_keepalive_time().then(|| {
-        directive(
-            "keepalive_time",
-            [crate::value::round_time(config.upstream_keepalive_time)],
-        )
-    });
-    std::iter::once(directive(
+    let mut directives = vec![directive(
         "keepalive",
         [word(config.upstream_keepalive_connections)],
-    ))
-    .chain(time)
-    .chain([
+    )];
+    if context.capabilities.has_keepalive_time() {
+        let time = argument(config.upstream_keepalive_time.as_str())?;
+        directives.push(directive("keepalive_time", [time]));
+    }
+    directives.extend([
         directive(
             "keepalive_timeout",
             [word(config.upstream_keepalive_timeout)],
@@ -373,6 +371,6 @@ fn keepalive(context: &Context<'_>) -> Vec<Directive> {
             "keepalive_requests",
             [word(config.upstream_keepalive_requests)],
         ),
-    ])
-    .collect()
+    ]);
+    Ok(directives)
 }

@@ -17,7 +17,7 @@ use crate::{
 };
 
 use super::{
-    Context, SnippetView, access,
+    Context, PROXY_HOST, SnippetView, access,
     cors::{self, CorsView},
     directive::{Directive, directive},
     errors::{self, ErrorPage},
@@ -117,10 +117,12 @@ impl LocationView {
             settings.snippet.as_ref(),
             context.config.location_snippet.as_ref(),
         ];
-        if snippets
+        let own_server = facts.server.snippet.as_ref();
+        let mut own = settings
+            .snippet
             .iter()
-            .any(|snippet| mentions(*snippet, "proxy_host"))
-        {
+            .chain(own_server.map(|it| &it.value));
+        if context.reads_proxy_host || own.any(|it| it.as_str().contains(PROXY_HOST)) {
             // NGINX's own value would be the name of the Lua upstream.
             view.variables
                 .push(set("$proxy_host", constant("$proxy_upstream_name".into())));
@@ -257,6 +259,10 @@ impl LocationView {
             let value = literal(value.as_str())?;
             self.settings
                 .push(cors::response_header(context, name.as_str(), &value)?);
+        }
+        if settings.use_port_in_redirects {
+            self.settings
+                .push(directive("port_in_redirect", [switch(true)]));
         }
         let relative = settings
             .relative_redirects
@@ -446,8 +452,4 @@ fn refuse(status: u16, config: &RenderConfig) -> impl Iterator<Item = Directive>
 
 fn set(variable: &'static str, value: Printed) -> Directive {
     directive("set", [constant(variable.into()), value])
-}
-
-fn mentions(snippet: Option<&ingress_model::value::Snippet>, text: &str) -> bool {
-    snippet.is_some_and(|snippet| snippet.as_str().contains(text))
 }

@@ -16,10 +16,10 @@ use super::{
 pub(crate) struct Logs {
     /// Where the controller reads what NGINX says of itself, whatever the ConfigMap says.
     pub(crate) main_error_log: Directive,
-    pub(crate) http_error_log: Directive,
+    pub(crate) http_error_log: Vec<Directive>,
     pub(crate) http_format: Directive,
     pub(crate) http_access_log: Directive,
-    pub(crate) stream_error_log: Directive,
+    pub(crate) stream_error_log: Vec<Directive>,
     pub(crate) stream_format: Directive,
     pub(crate) stream_access_log: Directive,
 }
@@ -47,8 +47,18 @@ impl Logs {
             };
             Ok(directive("error_log", [argument(path)?, level]))
         };
-        let error_path = config.error_log_path.as_ref();
-        let error_path = error_path.map_or(&*environment.error_log, Literal::as_str);
+        let error_paths = match &config.error_log_path {
+            Some(path) => vec![path.as_str()],
+            None => environment
+                .usual_error_log
+                .as_deref()
+                .into_iter()
+                .chain([&*environment.error_log])
+                .collect(),
+        };
+        let error_logs = |paths: &[&str]| -> Result<Vec<_>, Unprintable> {
+            paths.iter().map(|path| error_log(path)).collect()
+        };
         let condition =
             (!config.skip_access_log_urls.is_empty()).then(|| constant("if=$loggable".into()));
         let http_access_log = match &syslog {
@@ -84,8 +94,11 @@ impl Logs {
         };
         Ok(Self {
             main_error_log: error_log(&environment.error_log)?,
-            http_error_log: error_log(syslog.as_deref().unwrap_or(error_path))?,
-            stream_error_log: error_log(error_path)?,
+            http_error_log: match &syslog {
+                Some(syslog) => error_logs(&[syslog]),
+                None => error_logs(&error_paths),
+            }?,
+            stream_error_log: error_logs(&error_paths)?,
             http_format: format("upstreaminfo", config, &config.log_format_upstream)?,
             http_access_log,
             stream_format: format("log_stream", config, &config.log_format_stream)?,

@@ -12,7 +12,7 @@
 //! PROXY header to all peers of a server or to none. Therefore the server at the HTTPS port sends it always: either to the
 //! local port where TLS ends, or to that of a second server, which takes it off and goes on to the endpoint.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use ingress_model::{Layout, layout::StreamServer, value::Snippet};
 use serde_json::json;
@@ -21,7 +21,7 @@ use crate::{
     capabilities::{Capabilities, Module},
     environment::PassthroughPorts,
     source_map::{Note, Source, Sources},
-    value::{Printed, Unprintable, constant, plain, switch, word},
+    value::{Printed, Unprintable, argument, constant, network, plain, switch, word},
 };
 
 use super::{
@@ -109,11 +109,34 @@ fn script(context: &Context<'_>) -> String {
     format!("const DIRECTORY = {directory};\n{ports}{split}\n{functions}")
 }
 
+/// Protocol and port of each service with the name of its group of endpoints, for the variable `$proxy_upstream_name`;
+/// `None` where neither the line of the log nor a snippet reads that.
+fn upstream_names(layout: &Layout) -> Option<Vec<[Printed; 2]>> {
+    let config = &layout.config;
+    let own = layout.stream_snippets.iter().map(|owned| &owned.value);
+    let snippets = own.chain(&config.stream_snippet).map(Snippet::as_str);
+    let mut texts = snippets.chain([config.log_format_stream.as_str()]);
+    if !texts.any(|text| text.contains("proxy_upstream_name")) {
+        return None;
+    }
+    let names = |protocol, servers: &BTreeMap<u16, StreamServer>| {
+        let names = servers.iter().map(|(port, server)| {
+            let key = word(format_args!("{protocol}:{port}"));
+            [key, word(&server.upstream)]
+        });
+        names.collect::<Vec<_>>()
+    };
+    let mut all = names("TCP", &layout.tcp);
+    all.extend(names("UDP", &layout.udp));
+    Some(all)
+}
+
 /// The stream block.
 pub(crate) struct StreamView<'a> {
     pub(crate) logs: &'a Logs,
     pub(crate) resolver: Option<Directive>,
     pub(crate) settings: Vec<Directive>,
+    pub(crate) upstream_names: Option<Vec<[Printed; 2]>>,
     /// The path of the njs module; `None` when no server needs it.
     pub(crate) script: Option<Printed>,
     /// The upstream blocks of TCP and UDP services.
@@ -172,7 +195,8 @@ impl<'a> StreamView<'a> {
         Ok(Some(Self {
             logs,
             resolver: defaults::resolver(context),
-            settings: settings(layout, context),
+            settings: settings(layout, context)?,
+            upstream_names: upstream_names(layout),
             script: (passthrough.is_some() || split.is_some() || uses(&[Chooser::Njs]))
                 .then(|| below(SCRIPT))
                 .transpose()?,
@@ -264,7 +288,7 @@ fn passing(ports: PassthroughPorts, context: &Context<'_>) -> [StreamServerView;
         let timeout = config.proxy_protocol_header_timeout;
         front.push(directive("proxy_protocol_timeout", [word(timeout)]));
         let trusted = config.proxy_real_ip_cidr.iter().filter(|_| real_ip);
-        front.extend(trusted.map(|network| directive("set_real_ip_from", [word(network)])));
+        front.extend(trusted.map(|trusted| directive("set_real_ip_from", [network(trusted)])));
     }
     let mut relay = common();
     relay.extend(real_ip.then(|| directive("set_real_ip_from", [word("127.0.0.1")])));
@@ -285,17 +309,22 @@ fn passing(ports: PassthroughPorts, context: &Context<'_>) -> [StreamServerView;
 }
 
 /// What all servers of the block have.
-fn settings(layout: &Layout, context: &Context<'_>) -> Vec<Directive> {
+fn settings(layout: &Layout, context: &Context<'_>) -> Result<Vec<Directive>, Unprintable> {
     let config = context.config;
     let mut settings = vec![
-        directive("proxy_timeout", [word(config.proxy_stream_timeout)]),
+        directive(
+            "proxy_timeout",
+            [argument(config.proxy_stream_timeout.as_str())?],
+        ),
         directive(
             "proxy_next_upstream",
             [switch(config.proxy_stream_next_upstream)],
         ),
         directive(
             "proxy_next_upstream_timeout",
-            [word(config.proxy_stream_next_upstream_timeout)],
+            [argument(
+                config.proxy_stream_next_upstream_timeout.as_str(),
+            )?],
         ),
         directive(
             "proxy_next_upstream_tries",
@@ -310,9 +339,9 @@ fn settings(layout: &Layout, context: &Context<'_>) -> Vec<Directive> {
     }));
     if config.enable_real_ip && context.capabilities.has(Module::StreamRealIp) {
         let trusted = config.proxy_real_ip_cidr.iter();
-        settings.extend(trusted.map(|network| directive("set_real_ip_from", [word(network)])));
+        settings.extend(trusted.map(|trusted| directive("set_real_ip_from", [network(trusted)])));
     }
-    settings
+    Ok(settings)
 }
 
 /// Whether any clients send a PROXY header.

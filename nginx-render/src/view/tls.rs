@@ -4,7 +4,7 @@ use ingress_model::config::{DhParameters, RenderConfig};
 
 use crate::{
     rendered::FileContent,
-    value::{Printed, Unprintable, argument, arguments, plain, round_time, switch, word},
+    value::{Printed, Unprintable, argument, arguments, plain, switch, word},
 };
 
 use super::{
@@ -77,7 +77,7 @@ pub(crate) fn directives(context: &Context<'_>) -> Result<Vec<Directive>, Unprin
         directives.push(directive("ssl_session_cache", [word(cache)]));
         directives.push(directive(
             "ssl_session_timeout",
-            [round_time(config.ssl_session_timeout)],
+            [argument(config.ssl_session_timeout.as_str())?],
         ));
     }
     directives.push(directive(

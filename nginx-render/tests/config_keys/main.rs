@@ -13,6 +13,7 @@ mod rows;
 mod snapshots;
 #[path = "../support/mod.rs"]
 mod support;
+mod written;
 
 use std::{collections::BTreeMap, path::Path, process::Command};
 

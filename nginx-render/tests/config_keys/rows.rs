@@ -65,7 +65,7 @@ pub(crate) const ROWS: &[Row] = &[
     ("max-worker-open-files", "40000", &[], Shown("worker_rlimit_nofile 40000;")),
     ("max-worker-connections", "0", &[("max-worker-open-files", "4000")], Shown("worker_connections 3000;")),
     ("enable-multi-accept", "false", &[], Shown("multi_accept off;")),
-    ("debug-connections", "192.0.2.1", &[], Shown("debug_connection 192.0.2.1/32;")),
+    ("debug-connections", "192.0.2.1", &[], Shown("debug_connection 192.0.2.1;")),
     ("enable-serial-reloads", "true", &[], Controller),
     // Listening.
     ("bind-address", "127.0.0.1,::1", &[], ShownIn("web.test", "listen 127.0.0.1:")),

@@ -14,7 +14,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
     KeyInfo {
         name: "access-log-path",
         value: "path, or `syslog:` and its parameters",
-        default: "the controller's log directory",
+        default: "`/var/log/nginx/access.log`, or where that cannot be written, the controller's log directory",
         example: "/tmp/access.log",
         doc: "Where requests and connections are logged.",
         action: Some(Action {
@@ -130,9 +130,9 @@ pub(super) const KEYS: &[KeyInfo] = &[
     KeyInfo {
         name: "error-log-path",
         value: "path, or `syslog:` and its parameters",
-        default: "the controller's log directory",
+        default: "the controller's log directory, and `/var/log/nginx/error.log` where that is a file",
         example: "/tmp/error.log",
-        doc: "Where errors are logged.",
+        doc: "Where errors of requests and connections are logged.",
         action: render!(error_log_path, |text| optional(text, Literal::parse)),
         ..KEY
     },

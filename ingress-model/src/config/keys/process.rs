@@ -1,8 +1,10 @@
 //! Keys of the process: workers, files, connections.
 
+use crate::value::Time;
+
 use super::{
     Context, KEY, KeyInfo,
-    read::{boolean, cpu_masks, network, number, open_files, time, workers},
+    read::{boolean, cpu_masks, network, number, open_files, workers},
 };
 
 pub(super) const KEYS: &[KeyInfo] = &[
@@ -36,7 +38,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         example: "10s",
         bad: Some("soon"),
         doc: "How long workers of an older configuration may go on serving.",
-        action: render!(worker_shutdown_timeout, time),
+        action: render!(worker_shutdown_timeout, Time::parse),
         ..KEY
     },
     KeyInfo {

@@ -8,12 +8,12 @@ use crate::{
     layout::HttpVersion,
     live::LoadBalance,
     scalar,
-    value::{Confidential, Literal, Seconds, Size, Snippet, Template, ValueError},
+    value::{Confidential, Literal, Seconds, Size, Snippet, Template, Time, ValueError},
 };
 
 pub(super) use crate::{
     annotation::buffers::{size as buffer, some_size as some_buffer},
-    scalar::{header_name, network, switch, time},
+    scalar::{header_name, network, switch},
 };
 
 /// A boolean; an empty text is false.
@@ -246,7 +246,7 @@ pub(super) fn access_log_params(text: &str) -> Result<Vec<Literal>, ValueError> 
         None if word == "gzip" => Ok(()),
         Some(("gzip", level)) => number(level, 1, 9).map(drop),
         Some(("buffer", size)) => buffer(size).map(drop),
-        Some(("flush", interval)) => time(interval).map(drop),
+        Some(("flush", interval)) => Time::parse(interval).map(drop),
         _ => Err(ValueError::Word(
             ValueError::excerpt(word),
             "buffer=, flush=, gzip, gzip=".into(),
@@ -325,6 +325,11 @@ pub(super) fn session_cache_size(text: &str) -> Result<Size, ValueError> {
         }
         Ok(size)
     })
+}
+
+/// How long a session can be resumed, which NGINX counts in seconds.
+pub(super) fn session_timeout(text: &str) -> Result<Time, ValueError> {
+    scalar::time(text).and_then(|_| Time::parse(text))
 }
 
 /// A duration as Go reads it (`1m30s`, `500ms`), in whole seconds from 1 on, rounded up; a number alone is in seconds.

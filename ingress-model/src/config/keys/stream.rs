@@ -1,8 +1,10 @@
 //! Keys of TCP and UDP services.
 
+use crate::value::Time;
+
 use super::{
     Context, KEY, KeyInfo,
-    read::{boolean, duration, number, time},
+    read::{boolean, duration, number},
 };
 
 pub(super) const KEYS: &[KeyInfo] = &[
@@ -14,7 +16,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         example: "60s",
         bad: Some("soon"),
         doc: "How long a TCP or UDP session may be idle.",
-        action: render!(proxy_stream_timeout, time),
+        action: render!(proxy_stream_timeout, Time::parse),
         ..KEY
     },
     KeyInfo {
@@ -36,7 +38,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         example: "10s",
         bad: Some("soon"),
         doc: "How long others are tried; 0: no limit.",
-        action: render!(proxy_stream_next_upstream_timeout, time),
+        action: render!(proxy_stream_next_upstream_timeout, Time::parse),
         ..KEY
     },
     KeyInfo {

@@ -5,8 +5,8 @@ use crate::value::Seconds;
 use super::{
     Context, KEY, KeyInfo,
     read::{
-        boolean, buffer, ciphers, curves, number, optional, session_cache_size, ticket_key, time,
-        tls_versions,
+        boolean, buffer, ciphers, curves, number, optional, session_cache_size, session_timeout,
+        ticket_key, tls_versions,
     },
 };
 
@@ -78,7 +78,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         example: "5m",
         bad: Some("soon"),
         doc: "How long a session can be resumed.",
-        action: render!(ssl_session_timeout, time),
+        action: render!(ssl_session_timeout, session_timeout),
         ..KEY
     },
     KeyInfo {

@@ -2,12 +2,12 @@
 
 use crate::{
     annotation::proxy::{conditions, replacement},
-    value::{Template, ValueError},
+    value::{Template, Time, ValueError},
 };
 
 use super::{
     Action, Context, KEY, KeyInfo, Status,
-    read::{boolean, buffer, http_version, load_balance, number, optional, seconds, switch, time},
+    read::{boolean, buffer, http_version, load_balance, number, optional, seconds, switch},
 };
 
 pub(super) const KEYS: &[KeyInfo] = &[
@@ -252,7 +252,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         example: "30m",
         bad: Some("soon"),
         doc: "How long such a connection lives.",
-        action: render!(upstream_keepalive_time, time),
+        action: render!(upstream_keepalive_time, Time::parse),
         ..KEY
     },
     KeyInfo {
