@@ -3,6 +3,7 @@
 use std::fmt;
 use std::num::NonZeroU16;
 use std::ops::Add;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use governor::clock::{Clock, Reference};
@@ -117,6 +118,8 @@ pub enum RateError {
 pub struct Limiter {
     rate: Rate,
     permits: Option<Permits>,
+    /// When all permits of a burst would be there again, given those that were taken.
+    filled_at: Mutex<Option<Instant>>,
 }
 
 type Permits = RateLimiter<NotKeyed, InMemoryState, TokioClock, NoOpMiddleware<Moment>>;
@@ -130,7 +133,11 @@ impl Limiter {
             .and_then(Quota::with_period)
             .map(|quota| quota.allow_burst(rate.burst.into()))
             .map(|quota| RateLimiter::direct_with_clock(quota, TokioClock));
-        Self { rate, permits }
+        Self {
+            rate,
+            permits,
+            filled_at: Mutex::default(),
+        }
     }
 
     /// Waits for a permit and takes it. Dropping the future before it is ready takes none.
@@ -148,12 +155,39 @@ impl Limiter {
     ///
     /// The earliest time at which a permit can be had.
     pub fn take(&self) -> Result<(), Instant> {
-        match &self.permits {
-            None => Ok(()),
-            Some(permits) => permits
+        if let Some(permits) = &self.permits {
+            permits
                 .check()
-                .map_err(|not_until| not_until.earliest_possible().0),
+                .map_err(|not_until| not_until.earliest_possible().0)?;
+            self.note_taken();
         }
+        Ok(())
+    }
+
+    /// The earliest time at which a permit can be had, if nobody takes one before. None is taken.
+    #[must_use]
+    pub fn next(&self) -> Instant {
+        let now = Instant::now();
+        let filled_at = *self.filled_at();
+        let Some((filled_at, period)) = filled_at.zip(self.rate.period) else {
+            return now;
+        };
+        let others = u32::from(self.rate.burst.get()) - 1;
+        let next = filled_at.checked_sub(period.saturating_mul(others));
+        next.map_or(now, |next| next.max(now))
+    }
+
+    fn note_taken(&self) {
+        let now = Instant::now();
+        let mut filled_at = self.filled_at();
+        let from = filled_at.map_or(now, |filled_at| filled_at.max(now));
+        *filled_at = self.rate.period.and_then(|period| from.checked_add(period));
+    }
+
+    fn filled_at(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.filled_at
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -261,6 +295,25 @@ mod tests {
         let begun = Instant::now();
         assert_eq!(limiter.take(), Ok(()));
         assert_eq!(limiter.take(), Err(begun + SECOND));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_next_permit_is_known_without_taking_it() {
+        let begun = Instant::now();
+        assert_eq!(Limiter::new(Rate::UNLIMITED).next(), begun);
+        let limiter = Limiter::new(Rate::every(SECOND).unwrap().with_burst(burst(2)));
+        for (taken, next) in [(0, 0), (1, 0), (2, 1), (3, 2), (4, 3)] {
+            if taken > 0 {
+                limiter.ready().await;
+            }
+            assert_eq!(
+                limiter.next().duration_since(begun).as_secs(),
+                next,
+                "{taken}"
+            );
+        }
+        tokio::time::advance(SECOND * 60).await;
+        assert_eq!(limiter.next(), Instant::now());
     }
 
     #[tokio::test(start_paused = true)]

@@ -36,8 +36,8 @@ pub trait Observer<K>: Send + Sync {
         let _ = (task, took);
     }
 
-    /// A run failed after `took`. The next one is due in `retry_in`; `None` when the queue is
-    /// closed and gives the key up.
+    /// A run failed after `took`. The next one is due in `retry_in`, as backoff and rate limit have it;
+    /// `None` when the queue is closed and gives the key up.
     fn failed(&self, task: &Task<K>, took: Duration, retry_in: Option<Duration>) {
         let _ = (task, took, retry_in);
     }

@@ -200,7 +200,9 @@ impl<K: Eq + Hash + Clone + Debug> Queue<K> {
         match sync(task.clone()).await {
             Ok(()) => self.shared.succeeded(&task, began.elapsed()),
             Err(error) => {
-                let retry_in = self.shared.failed(&task, began.elapsed(), &mut self.delays);
+                let next = self.limiter.next();
+                let took = began.elapsed();
+                let retry_in = self.shared.failed(&task, took, &mut self.delays, next);
                 let Task { key, attempt, .. } = task;
                 // The alternate form shows the whole chain of error types that have one.
                 let retry_in = retry_in.map(tracing::field::debug);
@@ -271,12 +273,20 @@ impl<K: Eq + Hash + Clone> Shared<K> {
         self.observer.depth(schedule.depth());
     }
 
-    fn failed(&self, task: &Task<K>, took: Duration, delays: &mut Delays) -> Option<Duration> {
+    /// Answers in how long it is tried again: not before the backoff has passed, nor before the rate limit gives the
+    /// `next` permit.
+    fn failed(
+        &self,
+        task: &Task<K>,
+        took: Duration,
+        delays: &mut Delays,
+        next: Instant,
+    ) -> Option<Duration> {
         let now = Instant::now();
         let mut schedule = self.schedule();
         let retry_in = schedule
             .failed(task, now, delays)
-            .map(|at| at.saturating_duration_since(now));
+            .map(|at| at.max(next).saturating_duration_since(now));
         self.observer.failed(task, took, retry_in);
         self.observer.depth(schedule.depth());
         retry_in

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use sync_queue::{Backoff, Depth, Kind, Observer, Settings, Task, channel_with_observer};
+use sync_queue::{Backoff, Depth, Kind, Observer, Rate, Settings, Task, channel_with_observer};
 use tokio::time::{Instant, sleep, sleep_until};
 
 type Key = &'static str;
@@ -115,4 +115,33 @@ async fn the_observer_is_told_everything_in_order() {
             "depth 0+0",
         ]
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_is_said_to_come_when_the_rate_limit_lets_it() {
+    let recorder = Recorder::default();
+    let settings = Settings {
+        rate: Rate::every(Duration::from_secs(3)).unwrap(),
+        retry: Backoff::new(Duration::from_millis(5), Duration::from_secs(40)),
+        ..Settings::default()
+    };
+    let (handle, queue) = channel_with_observer(settings, recorder.clone());
+    handle.enqueue("a");
+    let mut runs = 0;
+    let worker = queue.run(async |_: Task<Key>| {
+        runs += 1;
+        if runs == 1 {
+            return Err("refused");
+        }
+        handle.close();
+        Ok(())
+    });
+    assert_eq!(worker.await.failed, 0);
+    let lines = std::mem::take(&mut *recorder.0.lock().unwrap());
+    for line in [
+        "failed a in 0ns, again in Some(3s)",
+        "started a #2 after 3s",
+    ] {
+        assert!(lines.iter().any(|found| found == line), "{lines:#?}");
+    }
 }
