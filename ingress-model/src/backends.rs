@@ -1,5 +1,7 @@
 //! Backends: peers, balancing, affinity and canaries of each upstream.
 
+mod balance;
+
 use std::{collections::BTreeMap, net::Ipv4Addr, sync::Arc};
 
 use hashbrown::HashSet;
@@ -7,12 +9,10 @@ use hashbrown::HashSet;
 use crate::{
     canary::Canaries,
     context::Context,
-    definition::HostRule,
     diagnostic::{Diagnostic, Reason, Severity},
     endpoints::{self, Peers, Protocol, Query},
-    host::Host,
     hosts::Hosts,
-    live::{Backend, CookieAffinity, Endpoint, PortRef, UpstreamName},
+    live::{Backend, Endpoint, PortRef, UpstreamName},
     object::{ObjectKind, ObjectName, ObjectRef},
     services::Services,
     stand_in::StandIns,
@@ -41,13 +41,9 @@ pub(crate) struct Backends {
 impl Backends {
     /// Builds the named backends again, and those of their canaries, which share their affinity.
     pub(crate) fn update(&mut self, mut names: Vec<UpstreamName>, sources: Sources<'_>) {
-        let alternatives = &sources.canaries.alternatives;
-        let canaries: Vec<_> = names
-            .iter()
-            .filter_map(|name| alternatives.get(name))
-            .flatten()
-            .cloned()
-            .collect();
+        let canaries = names.iter();
+        let canaries = canaries.flat_map(|name| sources.canaries.all_of(name));
+        let canaries: Vec<_> = canaries.cloned().collect();
         names.extend(canaries);
         names.push(UpstreamName::default_backend());
         names.sort_unstable();
@@ -92,44 +88,47 @@ fn build(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Backend> {
     let group = sources.upstreams.group(name)?;
-    let user = group.first()?;
-    let target = user.target()?;
-    let settings = &user.definition.settings;
-    if user.is_canary() && !sources.canaries.mains.contains_key(name) {
+    let first = group.first()?;
+    if first.is_canary() && !sources.canaries.mains.contains_key(name) {
         return None;
     }
+    let (port, peers) = peers_of(first, sources)?;
+    if let Some((reason, fault)) = &peers.fault {
+        let service = &first.target()?.service;
+        let fault = format!("Service {service}: {fault}");
+        let is_empty = peers.endpoints.is_empty();
+        tell(group, *reason, &fault, is_empty, diagnostics);
+    }
+    let settings = &first.definition.settings;
+    let mut backend = Backend {
+        port: Some(port.clone()),
+        external_name: peers.external_name,
+        endpoints: peers.endpoints,
+        load_balance: settings.backend.load_balance,
+        hash_by: settings.backend.hash_by.clone(),
+        canary: first.is_canary(),
+        traffic_shaping: settings.canary.clone(),
+        ..Backend::new(name.clone())
+    };
+    if first.is_canary() {
+        backend.affinity = balance::canary_affinity(name, group, sources);
+    } else {
+        balance::balance(&mut backend, group, sources);
+    }
+    Some(backend)
+}
+
+/// The peers that a user of a Service's port wants.
+fn peers_of<'a>(user: &'a User, sources: Sources<'_>) -> Option<(&'a PortRef, Peers)> {
+    let target = user.target()?;
     let query = Query {
         port: &target.port,
         protocol: Protocol::Tcp,
         disable_external_name: sources.context.options.disable_external_name,
         zone: sources.context.zone.as_deref(),
-        service_upstream: settings.backend.service_upstream,
+        service_upstream: user.definition.settings.backend.service_upstream,
     };
-    let peers = peers(&target.service, sources, query);
-    if let Some((reason, fault)) = peers.fault {
-        let fault = format!("Service {}: {fault}", target.service);
-        tell(
-            group,
-            reason,
-            &fault,
-            peers.endpoints.is_empty(),
-            diagnostics,
-        );
-    }
-    let alternatives = sources.canaries.alternatives.get(name).cloned();
-    Some(Backend {
-        name: name.clone(),
-        port: Some(target.port.clone()),
-        external_name: peers.external_name,
-        endpoints: peers.endpoints,
-        ssl_passthrough: false,
-        load_balance: settings.backend.load_balance,
-        hash_by: settings.backend.hash_by.clone(),
-        affinity: shared_affinity(name, group, sources),
-        canary: user.is_canary(),
-        traffic_shaping: settings.canary.clone(),
-        alternatives: alternatives.unwrap_or_default(),
-    })
+    Some((&target.port, peers(&target.service, sources, query)))
 }
 
 /// A Service that does not exist has no peers: requests are answered 503.
@@ -208,78 +207,6 @@ fn without_peers(user: &User) -> String {
         }
         None => format!("{requests} are answered 503"),
     }
-}
-
-/// A canary has the affinity of its main backend, so that a client which was sent to either stays there, unless
-/// `affinity-canary-behavior` is `legacy`. Of several main backends, it is the first one with affinity.
-///
-/// ```
-/// use ingress_model::testing::Fixture;
-///
-/// let served = Fixture::default()
-///     .and_ingress("shop/main", &[("affinity", "cookie")], &["a.test/ web:80"])
-///     .and_ingress("shop/next", &[("canary", "true")], &["a.test/ next:80"])
-///     .merge();
-/// let backends = &served.outcome().model.live.backends;
-/// assert!(backends["shop-web-80"].affinity.is_some());
-/// assert_eq!(backends["shop-next-80"].affinity, backends["shop-web-80"].affinity);
-/// ```
-fn shared_affinity(
-    name: &UpstreamName,
-    users: &[User],
-    sources: Sources<'_>,
-) -> Option<CookieAffinity> {
-    let legacy = users.first().is_none_or(|user| {
-        let settings = &user.definition.settings;
-        settings.canary.is_none() || settings.backend.affinity_canary_legacy
-    });
-    if legacy {
-        return affinity(users, sources.hosts);
-    }
-    let mains = sources.canaries.mains.get(name)?;
-    mains
-        .iter()
-        .filter_map(|main| sources.upstreams.group(main))
-        .find_map(|main| affinity(main, sources.hosts))
-}
-
-/// The cookie may be set at the paths, as the Ingresses write them, that go to the backend, on their hosts and those
-/// hosts' aliases.
-///
-/// ```
-/// use ingress_model::testing::Fixture;
-///
-/// let annotations = [("affinity", "cookie"), ("server-alias", "old.test")];
-/// let served = Fixture::default().and_ingress("shop/a", &annotations, &["a.test/x web:80"]).merge();
-/// let affinity = served.outcome().model.live.backends["shop-web-80"].affinity.as_ref().unwrap();
-/// let places: Vec<_> = affinity.locations.iter().map(|(host, paths)| format!("{host}{}", paths.join(" "))).collect();
-/// assert_eq!(places, ["a.test/x", "old.test/x"]);
-/// ```
-fn affinity(users: &[User], hosts: &Hosts) -> Option<CookieAffinity> {
-    let settings = &users.first()?.definition.settings.backend;
-    let mut affinity = settings.affinity.clone()?;
-    let everywhere = HostRule {
-        host: Host::catch_all(),
-        paths: Vec::new(),
-    };
-    for user in users {
-        let catch_all = user.definition.catch_all.then_some(&everywhere);
-        for rule in user.definition.hosts.iter().chain(catch_all) {
-            let server = hosts.entries.get(&rule.host).map(|entry| &entry.server);
-            let aliases = server.map_or(&[][..], |server| &server.aliases);
-            // The data plane looks locations up by name.
-            let aliases = aliases.iter().filter(|alias| !alias.is_expression());
-            for host in std::iter::once(&rule.host).chain(aliases) {
-                for path in user.paths(rule) {
-                    let paths = affinity.locations.entry(host.clone()).or_default();
-                    if !paths.iter().any(|known| known == path) {
-                        paths.push(path.to_owned());
-                    }
-                }
-            }
-        }
-    }
-    Some(affinity)
 }
 
 /// The backend of a Service that an Ingress names as its default backend.

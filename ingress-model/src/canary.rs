@@ -8,13 +8,14 @@ use std::{
 use hashbrown::{HashMap, HashSet};
 
 use crate::{
+    changes::pairs,
     definition::{BackendUse, Definition, PathField, ServiceUse},
     diagnostic::{Diagnostic, Reason, Severity},
     host::Host,
     hosts::Hosts,
-    layout::PathType,
+    layout::{Location, PathType},
     live::{PortRef, UpstreamName},
-    object::ObjectName,
+    object::{ObjectKind, ObjectName, ObjectRef},
     options::ConflictPolicy,
     upstream::{Upstreams, User},
 };
@@ -22,26 +23,97 @@ use crate::{
 /// Which canaries belong to which main backends.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Canaries {
-    /// Canaries by main backend, the one that holds first. Only that one is considered.
-    pub(crate) alternatives: BTreeMap<UpstreamName, Vec<UpstreamName>>,
-    /// Main backends by canary, in the order in which they were found.
-    pub(crate) mains: BTreeMap<UpstreamName, Vec<UpstreamName>>,
+    /// Canaries by main backend, the one that holds first.
+    alternatives: BTreeMap<UpstreamName, Vec<UpstreamName>>,
+    /// Of those, the ones that name paths of an Ingress.
+    named: BTreeMap<UpstreamName, BTreeMap<ObjectName, Vec<UpstreamName>>>,
+    /// By canary, its main backends with the Ingresses of which it names paths.
+    pub(crate) mains: BTreeMap<UpstreamName, Vec<(UpstreamName, ObjectName)>>,
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
 impl Canaries {
+    fn add(&mut self, canary: &UpstreamName, target: &Target<'_>) {
+        let alternatives = self.alternatives.entry(target.main.clone()).or_default();
+        push(alternatives, canary);
+        let named = self.named.entry(target.main.clone()).or_default();
+        push(named.entry(target.ingress.clone()).or_default(), canary);
+        let mains = self.mains.entry(canary.clone()).or_default();
+        push(mains, &(target.main.clone(), target.ingress.clone()));
+    }
+
+    /// All canaries of a main backend.
+    pub(crate) fn all_of(&self, main: &UpstreamName) -> &[UpstreamName] {
+        self.alternatives.get(main).map_or(&[], Vec::as_slice)
+    }
+
+    /// The canaries of a main backend for requests for an Ingress's paths: those that name such a path come before the
+    /// others. Only the first one is considered.
+    ///
+    /// ```
+    /// use ingress_model::testing::Fixture;
+    ///
+    /// let canary = [("canary", "true"), ("canary-weight", "20")];
+    /// let served = Fixture::default()
+    ///     .and_ingress("shop/a", &[], &["a.test/ web:80"])
+    ///     .and_ingress("shop/b", &[], &["b.test/ web:80"])
+    ///     .and_ingress("shop/next-a", &canary, &["a.test/ next:80"])
+    ///     .and_ingress("shop/next-b", &canary, &["b.test/ other:80"])
+    ///     .merge();
+    /// let canary_of = |request| Ok::<_, ingress_model::explain::PathError>(
+    ///     served.explainer().request(request, "/")?.upstream.unwrap().canaries[0].name.to_string(),
+    /// );
+    /// assert_eq!(canary_of("a.test")?, "shop-next-80");
+    /// assert_eq!(canary_of("b.test")?, "shop-other-80");
+    /// # Ok::<_, ingress_model::explain::PathError>(())
+    /// ```
+    pub(crate) fn of(&self, main: &UpstreamName, ingress: &ObjectName) -> Vec<UpstreamName> {
+        let all = self.all_of(main);
+        let named = self.named_by(main, ingress);
+        let others = all.iter().filter(|name| !named.contains(name));
+        named.iter().chain(others).cloned().collect()
+    }
+
+    /// The one that is considered.
+    pub(crate) fn first_of(
+        &self,
+        main: &UpstreamName,
+        ingress: Option<&ObjectName>,
+    ) -> Option<&UpstreamName> {
+        let named = ingress.and_then(|ingress| self.named_by(main, ingress).first());
+        named.or_else(|| self.all_of(main).first())
+    }
+
+    fn named_by(&self, main: &UpstreamName, ingress: &ObjectName) -> &[UpstreamName] {
+        let named = self.named.get(main).and_then(|named| named.get(ingress));
+        named.map_or(&[], Vec::as_slice)
+    }
+
     /// The backends for which the two differ.
     pub(crate) fn changed(&self, newer: &Self) -> BTreeSet<UpstreamName> {
-        let differing = |old: &BTreeMap<_, Vec<_>>, new: &BTreeMap<_, Vec<_>>| {
-            let names: BTreeSet<&UpstreamName> = old.keys().chain(new.keys()).collect();
-            let names = names.into_iter();
-            let names = names.filter(|name| old.get(*name) != new.get(*name));
-            names.cloned().collect::<Vec<_>>()
-        };
-        let alternatives = differing(&self.alternatives, &newer.alternatives);
-        let mains = differing(&self.mains, &newer.mains);
-        alternatives.into_iter().chain(mains).collect()
+        let mut changed = BTreeSet::new();
+        differing(&self.alternatives, &newer.alternatives, &mut changed);
+        differing(&self.named, &newer.named, &mut changed);
+        differing(&self.mains, &newer.mains, &mut changed);
+        changed
     }
+}
+
+/// Adds what is not there yet.
+fn push<T: PartialEq + Clone>(list: &mut Vec<T>, item: &T) {
+    if !list.contains(item) {
+        list.push(item.clone());
+    }
+}
+
+/// The keys whose values differ.
+fn differing<V: PartialEq>(
+    old: &BTreeMap<UpstreamName, V>,
+    new: &BTreeMap<UpstreamName, V>,
+    found: &mut BTreeSet<UpstreamName>,
+) {
+    let differing = pairs(old, new).filter(|(_, (old, new))| old != new);
+    found.extend(differing.map(|(name, _)| name.clone()));
 }
 
 /// Finds the main backends of canaries.
@@ -51,12 +123,12 @@ impl Canaries {
 /// theirs, except of `upstream-default-backend` and of a backend for the same Service and port. A canary without any
 /// main backend has no backend of its own.
 ///
-/// * Of several canaries of a backend the one whose definition holds by the policy comes first, and only the first one
-///   is considered: the others get no requests, and their authors are told ([`Reason::CanaryConflict`]).
-/// * A main backend is shared by all paths that send to one Service's port with the same settings of balancing, so that
-///   the canary gets a share of the requests for all of them, whatever their Ingress and host; its author is told which
-///   ones it does not name ([`Reason::SharedCanary`]). A canary for some of them needs a Service of its own in front of
-///   the same endpoints.
+/// * Of several canaries for paths of one Ingress the one whose definition holds by the policy comes first, and only the
+///   first one is considered: the others get no requests, and their authors are told ([`Reason::CanaryConflict`]).
+/// * A main backend is shared by all paths that send to one Service's port, so that the canary gets a share of the
+///   requests for all of them, whatever their Ingress and host, except for Ingresses whose paths
+///   [another canary names](Canaries::of); its author is told which ones it does not name ([`Reason::SharedCanary`]). A
+///   canary for some paths of an Ingress needs a Service of its own in front of the same endpoints.
 ///
 /// ```
 /// use ingress_model::testing::Fixture;
@@ -69,12 +141,14 @@ impl Canaries {
 ///     .and_ingress("shop/second", &canary, &["shop.test/cart other:80"])
 ///     .merge();
 /// let outcome = served.outcome();
-/// assert_eq!(outcome.model.live.backends["shop-web-80"].alternatives[0].as_str(), "shop-other-80");
+/// let web = &outcome.model.live.backends["shop-web-80"];
+/// assert_eq!(web.alternatives[0].as_str(), "shop-other-80");
+/// assert!(web.variants.is_empty());
 /// let said = |reason: &str| outcome.diagnostics.iter().find(|said| said.reason.as_str() == reason).unwrap();
 /// assert_eq!(
 ///     said("CanaryConflict").to_string(),
-///     "Ingress shop/first: spec.rules[0].http.paths[0].path: the canary gets no requests of Service shop/web port 80: \
-///      that of Ingress shop/second does, and only one canary of a backend is considered (CanaryConflict)"
+///     "Ingress shop/first: spec.rules[0].http.paths[0].path: the canary gets no requests for paths of Ingress shop/cart to \
+///      Service shop/web port 80: that of Ingress shop/second does, and only one canary is considered (CanaryConflict)"
 /// );
 /// assert_eq!(
 ///     said("SharedCanary").to_string(),
@@ -93,7 +167,7 @@ pub(crate) fn merge(
         hosts,
         upstreams,
         locations: HashMap::new(),
-        first: BTreeMap::new(),
+        joined: BTreeMap::new(),
         canaries: Canaries::default(),
     };
     for definition in canaries {
@@ -133,10 +207,22 @@ type Place<'a> = (&'a Host, &'a str, PathType);
 struct Target<'a> {
     place: Place<'a>,
     main: &'a UpstreamName,
+    ingress: &'a ObjectName,
 }
 
-/// The canary of a main backend that is considered.
-struct First<'a> {
+impl<'a> Target<'a> {
+    /// None for a location of nobody.
+    fn of(host: &'a Host, location: &'a Location) -> Option<Self> {
+        Some(Self {
+            place: (host, location.ingress_path.as_str(), location.path_type),
+            main: &location.upstream,
+            ingress: location.ingress.as_ref()?,
+        })
+    }
+}
+
+/// A canary that has main backends.
+struct Joined<'a> {
     definition: &'a Definition,
     /// The paths that it names.
     named: HashSet<Place<'a>>,
@@ -145,10 +231,10 @@ struct First<'a> {
 struct Merge<'a> {
     hosts: &'a Hosts,
     upstreams: &'a Upstreams,
-    /// Main backends of hosts that were looked at.
-    locations: HashMap<&'a Host, HashMap<(&'a str, PathType), &'a UpstreamName>>,
-    /// By main backend.
-    first: BTreeMap<&'a UpstreamName, First<'a>>,
+    /// Locations of hosts that were looked at.
+    locations: HashMap<&'a Host, HashMap<(&'a str, PathType), Target<'a>>>,
+    /// By the canary's backend.
+    joined: BTreeMap<UpstreamName, Joined<'a>>,
     canaries: Canaries,
 }
 
@@ -158,18 +244,12 @@ impl<'a> Merge<'a> {
         let locations = self.locations.entry(host).or_insert_with(|| {
             let entry = hosts.entries.get(host);
             let locations = entry.iter().flat_map(|entry| &entry.server.locations);
-            locations
-                .map(|location| {
-                    let key = (location.ingress_path.as_str(), location.path_type);
-                    (key, &location.upstream)
-                })
+            let targets = locations.filter_map(|location| Target::of(host, location));
+            targets
+                .map(|target| ((target.place.1, target.place.2), target))
                 .collect()
         });
-        let main = locations.get(&(path, path_type))?;
-        Some(Target {
-            place: (host, path, path_type),
-            main,
-        })
+        locations.get(&(path, path_type)).copied()
     }
 
     fn all_of(&self, host: &Host) -> Vec<Target<'a>> {
@@ -178,11 +258,9 @@ impl<'a> Merge<'a> {
             return Vec::new();
         };
         let locations = entry.server.locations.iter();
-        let targets = locations.map(|location| Target {
-            place: (host, location.ingress_path.as_str(), location.path_type),
-            main: &location.upstream,
-        });
-        targets.collect()
+        locations
+            .filter_map(|location| Target::of(host, location))
+            .collect()
     }
 
     fn join(
@@ -193,41 +271,48 @@ impl<'a> Merge<'a> {
         key: &dyn std::fmt::Display,
     ) {
         let canary = backend.upstream(self.upstreams.names(definition));
-        let mut joined = false;
+        let mut is_joined = false;
         let mut passed_over = None;
         for target in targets {
             if !self.may_join(&canary, target.main) {
                 continue;
             }
-            joined = true;
-            let main = target.main;
-            let alternatives = self.canaries.alternatives.entry(main.clone()).or_default();
-            if !alternatives.contains(&canary) {
-                alternatives.push(canary.clone());
-                let mains = self.canaries.mains.entry(canary.clone()).or_default();
-                mains.push(main.clone());
-            }
-            let is_first = alternatives.first() == Some(&canary);
-            let first = self.first.entry(main).or_insert_with(|| First {
+            is_joined = true;
+            self.canaries.add(&canary, target);
+            let joined = self.joined.entry(canary.clone());
+            let joined = joined.or_insert_with(|| Joined {
                 definition,
                 named: HashSet::new(),
             });
-            if is_first {
-                first.named.insert(target.place);
-            } else {
-                passed_over.get_or_insert_with(|| (main, first.definition.name.clone()));
+            joined.named.insert(target.place);
+            let first = self.canaries.first_of(target.main, Some(target.ingress));
+            if let Some(holder) = first.filter(|first| **first != canary)
+                && let Some(holder) = self.joined.get(holder)
+            {
+                passed_over.get_or_insert_with(|| (target, holder.definition.name.clone()));
             }
         }
-        if let Some((main, holder)) = passed_over {
+        if let Some((target, holder)) = passed_over {
             let message = format!(
-                "the canary gets no requests of {}: that of Ingress {holder} does, and only one canary of a backend is \
-                 considered",
-                self.service_of(main)
+                "the canary gets no requests for paths of Ingress {} to {}: that of Ingress {holder} does, and only one \
+                 canary is considered",
+                target.ingress,
+                self.service_of(target.main)
             );
-            self.tell(definition, Reason::CanaryConflict, key, message);
-        } else if !joined {
+            self.tell(
+                definition.name.clone(),
+                Reason::CanaryConflict,
+                key,
+                message,
+            );
+        } else if !is_joined {
             let message = "no other Ingress has a backend for this that the canary could join";
-            self.tell(definition, Reason::OrphanCanary, key, message.to_owned());
+            self.tell(
+                definition.name.clone(),
+                Reason::OrphanCanary,
+                key,
+                message.to_owned(),
+            );
         }
     }
 
@@ -250,9 +335,14 @@ impl<'a> Merge<'a> {
 
     /// Says which paths share the main backend of a canary that does not name them.
     fn tell_of_further_paths(&mut self) {
-        for (main, first) in std::mem::take(&mut self.first) {
-            let further = self.further_paths(main, &first);
-            let Some(((host, path, _), others)) = further.split_first() else {
+        let mut further = BTreeMap::new();
+        for main in self.canaries.alternatives.keys() {
+            self.find_further_paths(main, &mut further);
+        }
+        for ((definition, main), mut places) in further {
+            // A Prefix path is two locations.
+            places.dedup();
+            let Some(((host, path, _), others)) = places.split_first() else {
                 continue;
             };
             let more = match others.len() {
@@ -262,13 +352,18 @@ impl<'a> Merge<'a> {
             };
             let message = format!(
                 "the canary gets a share of the requests for {host}{path}{more} too, which go to {} as well",
-                self.service_of(main)
+                self.service_of(&main)
             );
-            self.tell(first.definition, Reason::SharedCanary, &"canary", message);
+            self.tell(definition, Reason::SharedCanary, &"canary", message);
         }
     }
 
-    fn further_paths(&self, main: &UpstreamName, first: &First<'_>) -> Vec<Place<'a>> {
+    /// Adds the paths that go to a main backend without being named by the canary that takes a share of them.
+    fn find_further_paths(
+        &self,
+        main: &UpstreamName,
+        further: &mut BTreeMap<(ObjectName, UpstreamName), Vec<Place<'a>>>,
+    ) {
         let hosts = self.hosts;
         let users = self.upstreams.group(main).unwrap_or_default();
         let catch_all = Host::catch_all();
@@ -280,27 +375,29 @@ impl<'a> Merge<'a> {
         let entries = concerned
             .into_iter()
             .filter_map(|host| hosts.entries.get_key_value(host));
-        let locations = entries.flat_map(|(host, entry)| {
+        let targets = entries.flat_map(|(host, entry)| {
             let locations = entry.server.locations.iter();
-            let sharing = locations.filter(|location| location.upstream == *main);
-            sharing.map(move |location| (host, location.ingress_path.as_str(), location.path_type))
+            locations.filter_map(move |location| Target::of(host, location))
         });
-        let mut further: Vec<_> = locations
-            .filter(|place| !first.named.contains(place))
-            .collect();
-        // A Prefix path is two locations.
-        further.dedup();
-        further
+        for target in targets.filter(|target| target.main == main) {
+            let first = self.canaries.first_of(main, Some(target.ingress));
+            if let Some(first) = first.and_then(|first| self.joined.get(first))
+                && !first.named.contains(&target.place)
+            {
+                let key = (first.definition.name.clone(), main.clone());
+                further.entry(key).or_default().push(target.place);
+            }
+        }
     }
 
     fn tell(
         &mut self,
-        definition: &Definition,
+        ingress: ObjectName,
         reason: Reason,
         key: &dyn std::fmt::Display,
         message: String,
     ) {
-        let object = definition.reference();
+        let object = ObjectRef::new(ObjectKind::Ingress, ingress);
         let diagnostic = Diagnostic::new(object, Severity::Warning, reason, message);
         self.canaries
             .diagnostics

@@ -223,7 +223,8 @@ impl<'a> Explainer<'a> {
                 target: redirect.target.as_str().to_owned(),
             };
         }
-        let backend = self.backend(&location.upstream);
+        let backend = self.backend_of(location);
+        let backend = backend.as_deref();
         let endpoints = backend.map_or(0, |backend| backend.endpoints.len());
         let is_default = location.upstream.as_str() == UpstreamName::DEFAULT_BACKEND;
         let is_own_server = backend.is_some_and(|backend| {
@@ -278,7 +279,8 @@ impl<'a> Explainer<'a> {
     }
 
     fn upstream(&self, location: &Location) -> UpstreamSummary {
-        let backend = self.backend(&location.upstream);
+        let backend = self.backend_of(location);
+        let backend = backend.as_deref();
         let ingress = location.ingress.as_ref();
         // No other one is considered; who has such a one is told.
         let canary = backend.and_then(|backend| self.backend(backend.alternatives.first()?));

@@ -1,11 +1,15 @@
 //! The half of the model that a running NGINX is told: endpoints, balancing, canaries and certificates. A change here
 //! never reloads, since the renderer is never given it.
 
+mod variant;
+
 use std::{borrow::Borrow, collections::BTreeMap, fmt, sync::Arc};
 
 use serde::{Serialize, Serializer};
 
 use crate::{changes::pairs, host::Host, object::ObjectName};
+
+pub use self::variant::Variant;
 
 /// The name by which a location finds its backend: `<namespace>-<service>-<port>`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -188,6 +192,8 @@ pub struct Backend {
     pub traffic_shaping: Option<TrafficShaping>,
     /// Canary backends that take a part of this one's requests. Only the first one is considered.
     pub alternatives: Vec<UpstreamName>,
+    /// What is different for Ingresses that want something else than the oldest one, each in the order of its oldest.
+    pub variants: Vec<Variant>,
 }
 
 impl Backend {
@@ -206,6 +212,7 @@ impl Backend {
             canary: false,
             traffic_shaping: None,
             alternatives: Vec::new(),
+            variants: Vec::new(),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Names of upstreams: which Ingresses share a backend, and what it is called.
+//! Names of upstreams: which Ingresses share a backend, and what it is called. How the requests of each are balanced is
+//! no matter of names, so that a change of it reloads nothing.
 
 use std::{
     collections::BTreeSet,
@@ -11,7 +12,7 @@ use hashbrown::{HashMap, HashSet};
 use crate::{
     annotation::BackendSettings,
     definition::{Definition, HostRule, PathRule, ServiceUse},
-    live::{TrafficShaping, UpstreamName},
+    live::{CookieAffinity, PortRef, TrafficShaping, UpstreamName},
     object::ObjectName,
 };
 
@@ -86,6 +87,11 @@ impl User {
         default.is_some_and(|backend| backend.index == self.index)
     }
 
+    /// How it wants clients to be kept on their peers.
+    pub(crate) fn affinity(&self) -> Option<&CookieAffinity> {
+        self.definition.settings.backend.affinity.as_ref()
+    }
+
     pub(crate) fn is_canary(&self) -> bool {
         self.definition.settings.canary.is_some()
     }
@@ -101,7 +107,7 @@ struct Base {
     is_touched: bool,
 }
 
-/// Backends to be: uses of one Service's port that want the same of it, the oldest first.
+/// Backends to be: uses of one Service's port, the oldest first, and of canaries those that want the same of it.
 #[derive(Debug, Default)]
 enum Groups {
     #[default]
@@ -249,29 +255,29 @@ impl Upstreams {
         }
     }
 
-    /// Groups the uses of one base: those of one Service's port with the same balancing settings share a backend, for
-    /// annotations act on their own Ingress alone; a canary's backend is its own.
+    /// Groups the uses of one base: all of one Service's port share a backend, however their Ingresses want requests to
+    /// be balanced ([variants](crate::live::Variant) of the backend see to that); a canary's backend is its own, shared
+    /// by canaries that want the same.
     ///
     /// The group with the oldest use is called `<namespace>-<service>-<port>`, main backends coming before canaries;
     /// the others have `@` and the Ingress of their oldest use behind that.
     ///
-    /// NGINX's files name the upstream of each path, so that a change of balancing takes a reload where it changes a
-    /// name: where an Ingress begins or ceases to agree with another one about a port that both use. An Ingress that is
-    /// alone with a port, or disagrees with all others before and after, changes its balancing without one. (Names that
-    /// do not depend on settings at all would have to be one an Ingress; then a Service of a thousand Ingresses would
-    /// be a thousand backends, of all of which NGINX is told when an endpoint comes or goes.)
+    /// NGINX's files name the upstream of each path. No name there depends on how requests are balanced, which may
+    /// change without a reload.
     ///
     /// ```
     /// use ingress_model::testing::Fixture;
     ///
     /// let served = Fixture::default()
     ///     .and_ingress("shop/a", &[], &["a.test/ web:80"])
-    ///     .and_ingress("shop/b", &[], &["b.test/ web:80"])
-    ///     .and_ingress("shop/c", &[("load-balance", "ewma")], &["c.test/ web:80"])
+    ///     .and_ingress("shop/b", &[("load-balance", "ewma")], &["b.test/ web:80"])
+    ///     .and_ingress("shop/c", &[("canary", "true")], &["c.test/ web:80", "d.test/ web:80"])
+    ///     .and_ingress("shop/d", &[], &["d.test/ api:80"])
     ///     .merge();
     /// served.assert_locations("a.test", ["/ shop/a shop-web-80"]);
     /// served.assert_locations("b.test", ["/ shop/b shop-web-80"]);
-    /// served.assert_locations("c.test", ["/ shop/c shop-web-80@shop/c"]);
+    /// let backends = &served.outcome().model.live.backends;
+    /// assert_eq!(backends["shop-api-80"].alternatives[0].as_str(), "shop-web-80@shop/c");
     /// ```
     fn regroup(&mut self, name: &UpstreamName, regrouped: &mut Regrouped) {
         let Some(base) = self.bases.get_mut(name) else {
@@ -390,18 +396,18 @@ fn unused_name(base: &UpstreamName, owner: &User, used: &HashSet<UpstreamName>) 
 /// What a use wants of its backend.
 #[derive(PartialEq, Eq)]
 struct Wish<'a> {
-    target: Option<(&'a ObjectName, &'a crate::live::PortRef)>,
-    settings: &'a BackendSettings,
-    canary: Option<&'a TrafficShaping>,
+    target: Option<(&'a ObjectName, &'a PortRef)>,
+    /// How requests are balanced, and which of them a canary gets.
+    canary: Option<(&'a BackendSettings, &'a TrafficShaping)>,
 }
 
 impl<'a> Wish<'a> {
     fn of(user: &'a User) -> Self {
         let settings = &user.definition.settings;
+        let canary = settings.canary.as_ref();
         Self {
             target: user.target().map(|target| (&target.service, &target.port)),
-            settings: &settings.backend,
-            canary: settings.canary.as_ref(),
+            canary: canary.map(|shaping| (&settings.backend, shaping)),
         }
     }
 }
@@ -409,11 +415,7 @@ impl<'a> Wish<'a> {
 impl Hash for Wish<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.target.hash(state);
-        self.settings.service_upstream.hash(state);
-        self.settings.load_balance.hash(state);
-        self.settings.hash_by.hash(state);
-        self.settings.affinity.hash(state);
-        self.canary.hash(state);
+        self.canary.map(|(_, shaping)| shaping).hash(state);
     }
 }
 

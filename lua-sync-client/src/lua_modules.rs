@@ -91,6 +91,7 @@ pub const MODULES: &[LuaModule] = modules![
     "ingress/small_store.lua",
     "ingress/store.lua",
     "ingress/transaction.lua",
+    "ingress/variants.lua",
     "ingress/worker.lua",
     "ingress/write_lock.lua",
 ];

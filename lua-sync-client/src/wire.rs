@@ -6,11 +6,13 @@
 
 mod backend;
 mod update;
+mod variant;
 
 pub use backend::{
     Backend, CookieAffinity, Endpoint, HashBy, PortRef, Service, ServiceSpec, SessionAffinity,
     TrafficShaping,
 };
 pub use update::{BackendsPatch, NO_CERTIFICATE, Pem, Servers, ServersPatch, Status, backends};
+pub use variant::Variant;
 
 pub(crate) use update::{FullDictionary, RevisionAnswer};

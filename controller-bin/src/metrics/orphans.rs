@@ -56,7 +56,7 @@ fn lacks(outcome: &Outcome, store: &Store) -> BTreeMap<ObjectName, Lack> {
         };
         let lack = lacks.entry(ingress.clone()).or_default();
         if services.contains(&ingress.sibling(&service.name)) {
-            let backend = model.live.backends.get(&location.upstream);
+            let backend = model.live.backend(&location.upstream, Some(ingress));
             lack.endpoint |= backend.is_none_or(|backend| backend.endpoints.is_empty());
         } else {
             lack.service = true;

@@ -309,7 +309,8 @@ fn shown(host: &Host) -> String {
 
 fn path(location: &Location, latest: &Latest) -> PathRow {
     let live = &latest.outcome.model.live;
-    let backend = live.backends.get(&location.upstream);
+    let backend = live.backend(&location.upstream, location.ingress.as_ref());
+    let backend = backend.as_deref();
     let mut remarks = Vec::new();
     let is_isolated = |ingress| latest.isolated.contains_key(ingress);
     let is_isolated = location.ingress.as_ref().is_some_and(is_isolated);

@@ -147,7 +147,7 @@ pub struct ClientAuthSettings {
 }
 
 /// Annotations that act on the backends which an Ingress creates.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct BackendSettings {
     /// `service-upstream`: send to the Service's address rather than to its endpoints.
     pub service_upstream: bool,

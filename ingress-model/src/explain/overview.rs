@@ -1,5 +1,7 @@
 //! All hosts and paths at a glance, and what is not served.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 use crate::{
@@ -232,5 +234,11 @@ impl Explainer<'_> {
     pub(super) fn backend(&self, name: &UpstreamName) -> Option<&Backend> {
         let backend = self.outcome.model.live.backends.get(name);
         backend.map(|backend| &**backend)
+    }
+
+    /// The backend of a location, as requests for it are balanced.
+    pub(super) fn backend_of(&self, location: &Location) -> Option<Cow<'_, Backend>> {
+        let live = &self.outcome.model.live;
+        live.backend(&location.upstream, location.ingress.as_ref())
     }
 }

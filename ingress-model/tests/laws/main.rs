@@ -199,7 +199,9 @@ fn check_references(model: &Model) -> Law {
     }
     for (name, backend) in &live.backends {
         ensure!(*name == backend.name, "{name} is {}", backend.name);
-        for other in &backend.alternatives {
+        let varied = backend.variants.iter();
+        let varied = varied.flat_map(|variant| &variant.alternatives);
+        for other in backend.alternatives.iter().chain(varied) {
             let other = live.backends.get(other);
             ensure!(
                 other.is_some_and(|other| other.canary),

@@ -8,7 +8,11 @@
 
 use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
 
-use ingress_model::{Backend, Diagnostic, Live, Outcome, Server, layout::Modifier};
+use ingress_model::{
+    Backend, Diagnostic, Live, Outcome, Server,
+    layout::Modifier,
+    live::{CookieAffinity, HashBy, LoadBalance, Variant},
+};
 
 /// Parts of an outcome as text, by name.
 pub(crate) fn show(outcome: &Outcome) -> BTreeMap<&'static str, String> {
@@ -160,15 +164,12 @@ fn show_backend(backend: &Backend, text: &mut String) {
         write!(text, " {}:{}", endpoint.address, endpoint.port).unwrap();
     }
     flag(text, "external", backend.external_name);
-    if let Some(balance) = &backend.load_balance {
-        write!(text, " {balance:?}").unwrap();
-    }
-    if let Some(hash) = &backend.hash_by {
-        write!(text, " hash {}", hash.key).unwrap();
-    }
-    if let Some(affinity) = &backend.affinity {
-        write!(text, " cookie {} {:?}", affinity.name, affinity.locations).unwrap();
-    }
+    show_balancing(
+        backend.load_balance,
+        backend.hash_by.as_ref(),
+        backend.affinity.as_ref(),
+        text,
+    );
     if let Some(shaping) = &backend.traffic_shaping {
         assert!(backend.canary, "only canaries have a share");
         write!(text, " canary {}/{}", shaping.weight, shaping.weight_total).unwrap();
@@ -177,6 +178,47 @@ fn show_backend(backend: &Backend, text: &mut String) {
         write!(text, " or {alternative}").unwrap();
     }
     text.push('\n');
+    for variant in &backend.variants {
+        show_variant(variant, text);
+    }
+}
+
+fn show_variant(variant: &Variant, text: &mut String) {
+    text.push_str("  for");
+    for ingress in &variant.ingresses {
+        write!(text, " {ingress}").unwrap();
+    }
+    text.push(':');
+    for endpoint in variant.endpoints.iter().flatten() {
+        write!(text, " {}:{}", endpoint.address, endpoint.port).unwrap();
+    }
+    show_balancing(
+        variant.load_balance,
+        variant.hash_by.as_ref(),
+        variant.affinity.as_ref(),
+        text,
+    );
+    for alternative in &variant.alternatives {
+        write!(text, " or {alternative}").unwrap();
+    }
+    text.push('\n');
+}
+
+fn show_balancing(
+    load_balance: Option<LoadBalance>,
+    hash_by: Option<&HashBy>,
+    affinity: Option<&CookieAffinity>,
+    text: &mut String,
+) {
+    if let Some(balance) = load_balance {
+        write!(text, " {balance:?}").unwrap();
+    }
+    if let Some(hash) = hash_by {
+        write!(text, " hash {}", hash.key).unwrap();
+    }
+    if let Some(affinity) = affinity {
+        write!(text, " cookie {} {:?}", affinity.name, affinity.locations).unwrap();
+    }
 }
 
 fn show_provenance(outcome: &Outcome) -> String {

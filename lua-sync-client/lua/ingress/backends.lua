@@ -11,6 +11,7 @@ local config = require("ingress.config")
 local external_name = require("ingress.external_name")
 local peers = require("ingress.peers")
 local store = require("ingress.store")
+local variants = require("ingress.variants")
 
 local decode = cjson.decode
 local pairs = pairs
@@ -34,23 +35,16 @@ function _M.id(name)
   return ID_PREFIX .. name
 end
 
-local function set_endpoints(backend, endpoints)
+local function peers_of(backend, endpoints)
   local list, refused = peers.from_endpoints(endpoints, config.listen_ports.status_port)
   for _, reason in ipairs(refused) do
     ngx.log(ngx.ERR, "backend ", backend.name, ": ", reason)
   end
-  backend.peers = list
-  if #list == 0 then
-    backend.balancer = nil
-    return
-  end
-  local module = algorithm.choose(backend.spec)
-  if backend.balancer and backend.algorithm == module then
-    backend.balancer:sync(backend)
-  else
-    backend.algorithm = module
-    backend.balancer = module.new(backend)
-  end
+  return list
+end
+
+local function set_endpoints(backend, endpoints)
+  algorithm.apply(backend, peers_of(backend, endpoints))
 end
 
 local function is_external(spec)
@@ -62,10 +56,8 @@ local function apply(backend, spec)
   backend.spec = spec
   backend.policy = canary.compile(spec.trafficShapingPolicy)
   backend.reported = nil
-  -- Only the first canary is considered.
-  local alternatives = spec.alternativeBackends
-  local first = type(alternatives) == "table" and alternatives[1]
-  backend.alternative = type(first) == "string" and first or nil
+  backend.alternative = canary.considered(spec.alternativeBackends)
+  backend.variants = variants.read(backend, spec.variants, peers_of)
   if is_external(spec) then
     backend.resolution = external_name.follow(backend.resolution, spec.endpoints, function(endpoints)
       set_endpoints(backend, endpoints)
@@ -77,6 +69,7 @@ local function apply(backend, spec)
   end
   -- Thousands of decoded endpoints would only keep the garbage collector busy.
   spec.endpoints = nil
+  spec.variants = nil
 end
 
 local function drop(name)

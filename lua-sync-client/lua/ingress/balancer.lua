@@ -3,6 +3,7 @@
 local algorithm = require("ingress.balancer.algorithm")
 local backends = require("ingress.backends")
 local ngx_balancer = require("ngx.balancer")
+local variants = require("ingress.variants")
 
 local get = backends.get
 local get_last_failure = ngx_balancer.get_last_failure
@@ -21,6 +22,9 @@ local _M = {}
 local function serving_backend(find)
   local name = var.proxy_upstream_name
   local backend = name and find(name)
+  if backend and backend.variants then
+    backend = variants.of_request(backend)
+  end
   if backend and backend.alternative then
     local alternative = var.proxy_alternative_upstream_name
     if alternative and alternative ~= "" then

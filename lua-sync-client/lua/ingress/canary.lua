@@ -31,6 +31,11 @@ function _M.compile(policy)
   }
 end
 
+-- Of the names of a backend's canaries, the one that is considered.
+function _M.considered(alternatives)
+  return type(alternatives) == "table" and text(alternatives[1]) or nil
+end
+
 local function by_keyword(value)
   if value == "always" then
     return true

@@ -4,6 +4,7 @@
 local backends = require("ingress.backends")
 local canary = require("ingress.canary")
 local request_id = require("ingress.request_id")
+local variants = require("ingress.variants")
 
 local get = backends.get_resolved
 local set_header = ngx.req.set_header
@@ -71,6 +72,9 @@ function _M.rewrite(names_requests)
     return
   end
   local backend = get(name)
+  if backend and backend.variants then
+    backend = variants.of_request(backend)
+  end
   if not backend or not backend.balancer then
     if goes_to_default_backend() then
       return

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use ingress_model::live;
 use serde::{Deserialize, Serialize};
 
+use super::Variant;
+
 /// A group of peers and how requests are balanced over them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -35,6 +37,9 @@ pub struct Backend {
     /// Names of the canary backends that take a part of this one's requests.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub alternative_backends: Vec<String>,
+    /// What is different for requests of some Ingresses; not known to ingress-nginx.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub variants: Vec<Variant>,
 }
 
 /// What is said of a Service.
@@ -186,22 +191,14 @@ impl From<&live::Backend> for Backend {
                 .hash_by
                 .as_ref()
                 .map_or_else(HashBy::default, HashBy::from),
-            load_balance: match backend.load_balance {
-                None => "",
-                Some(live::LoadBalance::RoundRobin) => "round_robin",
-                Some(live::LoadBalance::Ewma) => "ewma",
-            }
-            .to_owned(),
+            load_balance: load_balance(backend.load_balance),
             no_server: backend.canary,
             traffic_shaping_policy: backend
                 .traffic_shaping
                 .as_ref()
                 .map_or_else(TrafficShaping::default, TrafficShaping::from),
-            alternative_backends: backend
-                .alternatives
-                .iter()
-                .map(ToString::to_string)
-                .collect(),
+            alternative_backends: names(&backend.alternatives),
+            variants: backend.variants.iter().map(Variant::from).collect(),
         }
     }
 }
@@ -276,6 +273,19 @@ impl From<&live::TrafficShaping> for TrafficShaping {
             cookie: shaping.cookie.clone(),
         }
     }
+}
+
+pub(super) fn load_balance(how: Option<live::LoadBalance>) -> String {
+    let name = match how {
+        None => "",
+        Some(live::LoadBalance::RoundRobin) => "round_robin",
+        Some(live::LoadBalance::Ewma) => "ewma",
+    };
+    name.to_owned()
+}
+
+pub(super) fn names(backends: &[live::UpstreamName]) -> Vec<String> {
+    backends.iter().map(ToString::to_string).collect()
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]

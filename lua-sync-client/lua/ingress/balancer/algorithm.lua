@@ -51,4 +51,20 @@ function _M.choose(spec)
   return require("ingress.balancer." .. FALLBACK)
 end
 
+-- Has `target`, a backend or a variant of one, send requests to the peers of `list` as its spec says.
+function _M.apply(target, list)
+  target.peers = list
+  if #list == 0 then
+    target.balancer = nil
+    return
+  end
+  local module = _M.choose(target.spec)
+  if target.balancer and target.algorithm == module then
+    target.balancer:sync(target)
+  else
+    target.algorithm = module
+    target.balancer = module.new(target)
+  end
+end
+
 return _M

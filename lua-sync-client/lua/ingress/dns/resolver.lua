@@ -48,8 +48,10 @@ function _M.resolve(name)
     return { literal }
   end
   local known = cache:get(name)
-  if known then
-    return known.addresses, math.max(MIN_TTL, known.expires - ngx.now())
+  local left = known and known.expires - ngx.now()
+  -- More would be left of it than there ever was if the clock has been put back since.
+  if left and left <= known.ttl then
+    return known.addresses, math.max(MIN_TTL, left)
   end
   local current = settings or load_settings()
   local failure = "no name to ask for"
@@ -57,7 +59,7 @@ function _M.resolve(name)
     local addresses, ttl_or_err = query(current.servers, candidate)
     if addresses then
       local ttl = math.min(math.max(ttl_or_err, MIN_TTL), MAX_TTL)
-      cache:set(name, { addresses = addresses, expires = ngx.now() + ttl }, ttl)
+      cache:set(name, { addresses = addresses, expires = ngx.now() + ttl, ttl = ttl }, ttl)
       return addresses, ttl
     end
     failure = candidate .. ": " .. ttl_or_err
