@@ -392,6 +392,20 @@ mod tests {
     }
 
     #[test]
+    fn an_unknown_level_of_risk_is_the_lowest() {
+        for (text, want) in [
+            ("CRITICAL", Risk::Critical),
+            ("medium", Risk::Medium),
+            ("lowest", Risk::Low),
+            ("", Risk::Low),
+        ] {
+            let (config, faults) = parse(&[("annotations-risk-level", text)]);
+            assert_eq!(config.policy.annotations_risk_level, want, "{text:?}");
+            assert_eq!(faults.is_empty(), want != Risk::Low, "{text:?}");
+        }
+    }
+
+    #[test]
     fn one_bad_value_leaves_the_others_alone() {
         let (config, faults) =
             parse(&[("keep-alive", "long"), ("hsts", "false"), ("no-such", "1")]);

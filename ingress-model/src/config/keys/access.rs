@@ -1,9 +1,9 @@
 //! Keys of what is allowed.
 
-use crate::value::Literal;
+use crate::{config::Risk, value::Literal};
 
 use super::{
-    Context, Instead, KEY, KeyInfo,
+    Action, Context, Instead, KEY, KeyInfo,
     read::{boolean, network, risk, text},
 };
 
@@ -26,8 +26,16 @@ pub(super) const KEYS: &[KeyInfo] = &[
         context: Context::Controller,
         example: "Medium",
         bad: Some("highest"),
-        doc: "Ingresses with a riskier annotation are not served.",
-        action: policy!(annotations_risk_level, risk),
+        doc: "Ingresses with a riskier annotation are not served. Any other word is reported and counts as `Low`, as in ingress-nginx.",
+        action: Some(Action {
+            set: |draft, text| {
+                draft.policy.annotations_risk_level = Risk::Low;
+                draft.policy.annotations_risk_level = risk(text)?;
+                Ok(())
+            },
+            differs: |_, _| false,
+        }),
+        instead: Instead::Lowest,
         ..KEY
     },
     KeyInfo {

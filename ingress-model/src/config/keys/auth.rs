@@ -1,8 +1,8 @@
 //! Keys of authentication.
 
 use crate::{
-    annotation::external_auth::{cache_valid, method, parameter, target, url},
-    value::Template,
+    annotation::external_auth::{authority, cache_valid, method, parameter, target, url},
+    value::{Template, ValueError},
 };
 
 use super::{
@@ -50,8 +50,8 @@ pub(super) const KEYS: &[KeyInfo] = &[
         context: Context::Location,
         example: "http://auth.test/start",
         doc: "Fall-back of `auth-signin`.",
-        bad: Some("http://a b;"),
-        action: auth!(signin, |text| optional(text, target)),
+        bad: Some("/start"),
+        action: auth!(signin, |text| optional(text, page)),
         ..KEY
     },
     KeyInfo {
@@ -146,3 +146,9 @@ pub(super) const KEYS: &[KeyInfo] = &[
         ..KEY
     },
 ];
+
+/// The URL of a page of another host, as the locations of all hosts need it.
+fn page(text: &str) -> Result<Template, ValueError> {
+    authority(text)?;
+    target(text)
+}

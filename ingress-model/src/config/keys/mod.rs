@@ -68,6 +68,8 @@ pub(super) enum Instead {
     Nobody,
     /// Nothing is served of what the key protects: the default would open it.
     Closed,
+    /// The lowest level: the default would allow more than the author of the value may want.
+    Lowest,
 }
 
 /// How a key is read and compared.
@@ -275,6 +277,7 @@ impl fmt::Display for Instead {
             Self::Default => "the default holds",
             Self::Nobody => "nobody is trusted",
             Self::Closed => "what it would protect answers 503",
+            Self::Lowest => "the level Low holds",
         })
     }
 }
@@ -301,9 +304,9 @@ Keys of the ConfigMap that the flag `--configmap` names. This page is generated 
 
 Unknown keys and values that cannot be used are reported, by an event on the ConfigMap and in the log; the default holds
 for them, and everything else is taken. Of a list, the items that can be used hold. Where the default would let in or
-trust more than the author of the value wants, it does not hold: see `whitelist-source-range`, `global-auth-url` and
-`proxy-real-ip-cidr`. Keys that nothing acts on are reported when used. Any change of what the configuration files show
-reloads NGINX. Without the ConfigMap, all defaults hold.
+trust more than the author of the value wants, it does not hold: see `whitelist-source-range`, `global-auth-url`,
+`annotations-risk-level` and `proxy-real-ip-cidr`. Keys that nothing acts on are reported when used. Any change of what
+the configuration files show reloads NGINX. Without the ConfigMap, all defaults hold.
 
 ## What can be customised
 

@@ -186,7 +186,6 @@ pub(super) fn load_balance(text: &str) -> Result<Option<LoadBalance>, ValueError
     optional(text, |text| scalar::word(text, &algorithms))
 }
 
-/// Any other word would be taken for Low by ingress-nginx; here the default holds, as for other keys.
 pub(super) fn risk(text: &str) -> Result<Risk, ValueError> {
     let levels = [
         ("low", Risk::Low),
