@@ -13,8 +13,8 @@ MODULE_PACKAGES := libnginx-mod-http-modsecurity modsecurity-crs libnginx-mod-ht
 BENCH_PACKAGES := wrk
 export INSTA_UPDATE ?= no
 
-.PHONY: help packages module-packages bench-packages fmt lint doc unit examples demo test bench bench-data-plane \
-    chaos rolling fuzz deny
+.PHONY: help packages module-packages bench-packages kubectl fmt lint doc unit examples demo test bench bench-data-plane \
+    chaos rolling propagation fuzz deny
 
 help: ## Lists the recipes.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -37,7 +37,10 @@ lint: ## Clippy over everything, warnings denied.
 doc: ## The documentation, warnings denied.
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 
-unit: module-packages ## Unit, property, integration and documentation tests.
+kubectl: packages
+	@command -v kubectl >/dev/null || ./examples/quickstart/install-packages.sh kubernetes-client
+
+unit: module-packages kubectl ## Unit, property, integration and documentation tests.
 	cargo test --workspace --all-targets --locked --no-fail-fast
 	cargo test --workspace --doc --locked --no-fail-fast
 
@@ -65,6 +68,9 @@ chaos: packages ## Random faults against a real NGINX: CHAOS_ROUNDS (250), CHAOS
 
 rolling: packages ## Replaces the only endpoint of a Service under load, and kills NGINX during updates; prints figures.
 	cargo test --locked -p controller-bin --test rolling -- --ignored --nocapture
+
+propagation: packages ## Moves an endpoint of an API server's 1,000 Services; prints how long until requests see it.
+	cargo test --release --locked -p controller-bin --test propagation -- --ignored --nocapture
 
 bench-data-plane: bench-packages ## What a request costs against a static upstream of the same NGINX.
 	cargo build --release --locked -p controller-bin --bins

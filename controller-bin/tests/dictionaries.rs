@@ -116,6 +116,7 @@ async fn a_dictionary_that_is_too_small_grows_by_a_reload() {
         client,
         planner: Arc::clone(&planner),
         quarantine,
+        directives: program::directives(&binary).await.unwrap(),
         observer: Arc::new(()),
         annotations_prefix: "nginx.ingress.kubernetes.io".to_owned(),
         most_generations: None,
