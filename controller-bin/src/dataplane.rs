@@ -96,7 +96,7 @@ struct Teller {
 }
 
 /// What NGINX should know: that of the last merge as it is, except while files change.
-enum Due {
+pub(crate) enum Due {
     Wanted(Arc<Outcome>),
     Both(Live),
 }
@@ -296,7 +296,7 @@ impl DataPlane {
     }
 
     /// What NGINX should know now.
-    fn live(&self) -> Option<Due> {
+    pub(crate) fn live(&self) -> Option<Due> {
         let mut known = self.known();
         let wanted = Arc::clone(known.wanted.as_ref()?);
         let settled = known.is_settled();

@@ -19,7 +19,7 @@ use lua_sync_client::LuaSyncClient;
 use serde::Serialize;
 use tokio::time::timeout;
 
-use crate::{nginx::process::Process, store::Store};
+use crate::{build, nginx::process::Process, store::Store};
 
 /// What the checks look at. Clones look at the same.
 #[derive(Clone, Debug)]
@@ -141,7 +141,7 @@ pub fn router(health: Health, path: &str) -> Router {
         .route(path, get(check))
         .route(&format!("{below}/{PING}"), get("ok"))
         .route(&format!("{below}/{CONTROLLER}"), get(check_controller))
-        .route("/build", get(build))
+        .route("/build", get(tell_build))
         .with_state(health)
 }
 
@@ -194,16 +194,19 @@ async fn check_controller(State(health): State<Health>) -> (StatusCode, String) 
 
 /// Which build this is.
 #[derive(Debug, Serialize)]
-struct Build {
+struct Program {
     name: &'static str,
     release: &'static str,
+    /// The commit.
+    build: Option<&'static str>,
     repository: &'static str,
 }
 
-async fn build() -> Json<Build> {
-    Json(Build {
+async fn tell_build() -> Json<Program> {
+    Json(Program {
         name: CONTROLLER,
-        release: env!("CARGO_PKG_VERSION"),
+        release: build::RELEASE,
+        build: build::COMMIT,
         repository: env!("CARGO_PKG_NAME"),
     })
 }

@@ -37,12 +37,14 @@
 
 pub mod admission;
 pub mod args;
+mod build;
 pub mod certificate;
 mod chain;
 pub mod cluster;
 pub mod command;
 mod culprit;
 pub mod dataplane;
+mod debug;
 mod download;
 mod geoip;
 pub mod guard;
@@ -52,6 +54,7 @@ pub mod load;
 pub mod logging;
 pub mod manifests;
 pub mod metrics;
+mod near;
 pub mod nginx;
 pub mod observe;
 pub mod planner;
@@ -69,6 +72,7 @@ mod stream_ports;
 pub mod sync;
 mod triggers;
 pub mod ui;
+mod view;
 pub mod watch;
 
 pub use args::Args;

@@ -7,6 +7,7 @@
 //! were in.
 
 mod denial;
+mod record;
 
 use std::{
     collections::BTreeMap,
@@ -18,7 +19,10 @@ use ingress_model::{ObjectName, Options, Snapshot};
 use k8s_openapi::api::{core::v1::ConfigMap, networking::v1::Ingress};
 use tokio::time::Instant;
 
-pub use self::denial::deny;
+pub use self::{
+    denial::deny,
+    record::{IngressRecord, KeyRecord, LevelRecord, Record},
+};
 use crate::stored::Stored;
 
 /// How long something that does not change waits for its next try; the time doubles with each try that fails.

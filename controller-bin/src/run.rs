@@ -22,6 +22,7 @@ use crate::{
     args::Args,
     chain::chain,
     dataplane::DataPlane,
+    debug::Insight,
     download::Downloads,
     health::Health,
     issuers::{self, Issuers},
@@ -82,6 +83,10 @@ impl Args {
             Synchronizer::new(client.clone()),
             StreamFiles::below(&directory.join("stream"), endpoints_have_to_be_loaded),
         ));
+        let insight = Insight {
+            plane: Arc::clone(&plane),
+            quarantine: Arc::clone(&quarantine),
+        };
         let health = Health::new(
             Arc::clone(&store),
             Arc::clone(&process),
@@ -156,7 +161,7 @@ impl Args {
         }
         tasks.spawn(metrics.listen(&directory)?);
         tasks.spawn(self.follow_election(&metrics, publisher.as_ref()));
-        tasks.spawn(self.serve_health(health.clone(), &metrics, board)?);
+        tasks.spawn(self.serve_health(health.clone(), &metrics, insight, board)?);
         let reopen = shutdown::reopen_logs(Arc::clone(&process));
         tasks.spawn(reopen.map_err(|source| Error::Signals { source })?);
         tasks.spawn(webhook);

@@ -13,6 +13,7 @@ use tokio::sync::watch::Receiver;
 use crate::{
     admission::{self, AdmissionError, AdmissionServer, Reviewer, SelfSigned},
     args::Args,
+    debug::{self, Insight},
     health::{self, Health},
     metrics::Metrics,
     run::Error,
@@ -82,11 +83,13 @@ impl Args {
         Ok(Some((own, client.clone())))
     }
 
-    /// Answers health checks, and shows metrics and the page, at a port that is taken before this returns.
+    /// Answers health checks, and shows metrics, the page and what subcommands ask for, at a port that is taken before
+    /// this returns.
     pub(crate) fn serve_health(
         &self,
         health: Health,
         metrics: &Arc<Metrics>,
+        insight: Insight,
         board: Option<Arc<Board>>,
     ) -> Result<impl Future<Output = ()> + use<>, Error> {
         let port = self.ports.healthz_port;
@@ -106,7 +109,7 @@ impl Args {
         listener.set_nonblocking(true).map_err(failed)?;
         let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
         let mut router = health::router(health, &self.ports.health_check_path);
-        router = router.merge(metrics.router());
+        router = router.merge(metrics.router()).merge(debug::router(insight));
         if let Some(board) = board {
             router = router.merge(ui::router(board));
         }

@@ -433,7 +433,8 @@ async fn a_real_nginx_chooses_what_is_explained() {
                     .to_owned(),
                 status => status.to_string(),
             };
-            let json = told(&[&source, &format!("{host}{path}")]);
+            let request = format!("{host}{path}");
+            let json = tokio::task::block_in_place(|| told(&[&source, &request]));
             let request = &json["request"];
             let explained = match request["answer"]["kind"].as_str() {
                 Some("endpoint") => request["upstream"]["service"]["name"]

@@ -4,7 +4,6 @@
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,
-    clippy::panic,
     clippy::unwrap_used,
     reason = "a failure here fails the test; indexing a JSON value does not panic"
 )]
@@ -17,6 +16,8 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
+    process::Command,
+    sync::LazyLock,
 };
 
 use controller_bin::Args;
@@ -45,24 +46,30 @@ fn documents(text: &str) -> Vec<Value> {
         .collect()
 }
 
-/// The objects of a kustomization, by the files that it lists.
+/// The objects of a kustomization, as `kubectl kustomize` puts them together.
 fn objects(kustomization: &str) -> Vec<Value> {
-    let directory = deploy().join(kustomization);
-    let text = fs::read_to_string(directory.join("kustomization.yaml")).expect("it is there");
-    let listed: Value = serde_saphyr::from_str(&text).expect("it is YAML");
-    let files = listed["resources"].as_array().expect("it lists files");
-    let read = |file: &Value| {
-        let file = directory.join(file.as_str().expect("it is a text"));
-        let text = fs::read_to_string(&file);
-        documents(&text.unwrap_or_else(|error| panic!("{}: {error}", file.display())))
-    };
-    files.iter().flat_map(read).collect()
+    let output = Command::new("kubectl")
+        .arg("kustomize")
+        .arg(deploy().join(kustomization))
+        .output()
+        .expect("kubectl is there (`make kubectl` installs Debian's)");
+    let text = |bytes| String::from_utf8(bytes).expect("it is text");
+    assert!(output.status.success(), "{}", text(output.stderr));
+    documents(&text(output.stdout))
+}
+
+/// Those of the base.
+fn base() -> &'static [Value] {
+    static BASE: LazyLock<Vec<Value>> = LazyLock::new(|| objects("base"));
+    &BASE
 }
 
 fn of_kind(kind: &str) -> Vec<Value> {
-    let mut objects = objects("base");
-    objects.retain(|object| object["kind"] == kind);
+    let objects = base().iter();
     objects
+        .filter(|object| object["kind"] == kind)
+        .cloned()
+        .collect()
 }
 
 fn one(kind: &str) -> Value {
@@ -97,6 +104,57 @@ fn every_file_is_listed() {
             }
         }
     }
+}
+
+#[test]
+fn objects_are_labelled_and_where_they_belong() {
+    let of_the_cluster = [
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "IngressClass",
+        "Namespace",
+        "ValidatingWebhookConfiguration",
+    ];
+    assert!(base().len() > of_the_cluster.len(), "{:?}", base());
+    for object in base() {
+        let (kind, metadata) = (object["kind"].as_str().unwrap(), &object["metadata"]);
+        let namespace = (!of_the_cluster.contains(&kind)).then_some(NAMESPACE);
+        assert_eq!(metadata["namespace"].as_str(), namespace, "{metadata}");
+        let name = &metadata["labels"]["app.kubernetes.io/name"];
+        assert_eq!(*name, "ingress-nginx", "{metadata}");
+    }
+    let image = &container()["image"];
+    assert_eq!(
+        *image,
+        format!("nginx-ingress-controller:{}", env!("CARGO_PKG_VERSION"))
+    );
+}
+
+#[test]
+fn what_watches_the_controller_finds_it() {
+    let monitoring = objects("monitoring");
+    let monitor = monitoring
+        .iter()
+        .find(|object| object["kind"] == "ServiceMonitor");
+    let monitor = monitor.expect("it is there");
+    assert_eq!(monitor["metadata"]["namespace"], NAMESPACE);
+    let (label, value) = monitor["spec"]["selector"]["matchLabels"]
+        .as_object()
+        .and_then(|labels| labels.iter().next())
+        .expect("it selects");
+    let services = of_kind("Service");
+    let mut services = services.iter();
+    let service = services.find(|service| service["metadata"]["labels"][label] == *value);
+    let port = &service.expect("a Service is selected")["spec"]["ports"][0]["name"];
+    assert_eq!(monitor["spec"]["endpoints"][0]["port"], *port);
+    let dashboard = monitoring
+        .iter()
+        .find(|object| object["kind"] == "ConfigMap");
+    let dashboard = dashboard.expect("it is there");
+    assert_eq!(dashboard["metadata"]["name"], "ingress-nginx-dashboard");
+    assert_eq!(dashboard["metadata"]["labels"]["grafana_dashboard"], "1");
+    let text = dashboard["data"]["dashboard.json"].as_str().unwrap();
+    assert!(serde_json::from_str::<Value>(text).unwrap()["panels"].is_array());
 }
 
 #[test]

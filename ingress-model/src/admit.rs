@@ -201,7 +201,10 @@ fn weight(diagnostic: &Diagnostic) -> Weight {
         | Reason::InvalidConfigKey
         | Reason::UnknownConfigKey
         | Reason::UnsupportedConfigKey
-        | Reason::InvalidStreamService => Weight::Nothing,
+        | Reason::InvalidStreamService
+        // Said by those who render; the webhook does so itself.
+        | Reason::RefusedByNginx
+        | Reason::NotRendered => Weight::Nothing,
     }
 }
 

@@ -80,6 +80,10 @@ pub enum Reason {
     SharedCanary,
     /// A TCP or UDP service entry that cannot be used.
     InvalidStreamService,
+    /// What NGINX refuses. No merge says so: those do who have asked NGINX, or read the configuration as it does.
+    RefusedByNginx,
+    /// What the configuration leaves out although it was asked for. No merge says so: those do who have rendered it.
+    NotRendered,
 }
 
 impl Reason {
@@ -118,6 +122,8 @@ impl Reason {
             Self::CanaryConflict => "CanaryConflict",
             Self::SharedCanary => "SharedCanary",
             Self::InvalidStreamService => "InvalidStreamService",
+            Self::RefusedByNginx => "RefusedByNginx",
+            Self::NotRendered => "NotRendered",
         }
     }
 }

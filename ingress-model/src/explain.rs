@@ -16,6 +16,7 @@
 //! # Ok::<_, ingress_model::explain::PathError>(())
 //! ```
 
+mod backends;
 mod choice;
 mod explanation;
 mod overview;
@@ -23,7 +24,7 @@ mod request;
 mod settings;
 mod tls;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use k8s_openapi::api::networking::v1::Ingress;
 
@@ -35,6 +36,7 @@ use crate::{
     object::{ObjectKind, ObjectName, ObjectRef},
     options::Options,
     outcome::Outcome,
+    path,
     provenance::{Decision, Subject},
     secrets::Secrets,
     server,
@@ -43,10 +45,11 @@ use crate::{
 };
 
 pub use self::{
+    backends::{BackendRole, BackendSummary},
     choice::{HostMatch, Matches, PathMatch, locations_for, server_for},
     explanation::{
         Answer, CanarySummary, Explanation, HostExplanation, LocationChoice, LocationSummary,
-        Origin, ServerChoice, UpstreamSummary,
+        NextInLine, Origin, ServerChoice, UpstreamSummary, WrittenType,
     },
     overview::{
         ConfigReport, HostDecision, HostSummary, Ignored, Overview, PathSummary, StreamSummary,
@@ -56,7 +59,7 @@ pub use self::{
     tls::{CertificateSource, TlsReason, TlsReport, certificate_for},
 };
 
-use self::explanation::endpoints;
+use self::{backends::Users, explanation::endpoints};
 
 /// Explains what a merge made of a snapshot.
 #[derive(Clone, Debug)]
@@ -65,6 +68,8 @@ pub struct Explainer<'a> {
     options: &'a Options,
     outcome: &'a Outcome,
     own_paths: Vec<String>,
+    /// Found out when it is first asked for.
+    users: OnceLock<Users>,
 }
 
 impl<'a> Explainer<'a> {
@@ -76,6 +81,7 @@ impl<'a> Explainer<'a> {
             options,
             outcome,
             own_paths: Vec::new(),
+            users: OnceLock::new(),
         }
     }
 
@@ -106,16 +112,10 @@ impl<'a> Explainer<'a> {
         } else {
             locations_for(server, &path)
         };
-        let mut others: Vec<_> = others.into_iter().map(LocationSummary::of).collect();
         let is_own = self.is_own(server, &path, chosen);
-        if is_own {
-            others.splice(
-                0..0,
-                chosen
-                    .take()
-                    .map(|(location, _)| LocationSummary::of(location)),
-            );
-        }
+        let behind_own = if is_own { chosen.take() } else { None };
+        let behind_own = behind_own.map(|(location, _)| (location, true));
+        let others = behind_own.into_iter().chain(others);
         let location = chosen.map(|(location, _)| location);
         let to_app_root = Some(server).filter(|_| path == b"/").and_then(app_root);
         let answer = match (to_app_root, location) {
@@ -138,8 +138,16 @@ impl<'a> Explainer<'a> {
                 settings.force_ssl_redirect || settings.ssl_redirect && server.tls
             }),
             location: chosen.map(|(location, by)| self.choice(server, location, by)),
-            others,
-            unknown: unknown.into_iter().map(LocationSummary::of).collect(),
+            others: others
+                .map(|(location, matches)| NextInLine {
+                    location: self.summary(&server.host, location),
+                    matches,
+                })
+                .collect(),
+            unknown: unknown
+                .into_iter()
+                .map(|location| self.summary(&server.host, location))
+                .collect(),
             answer,
             upstream: location.map(|location| self.upstream(location)),
             tls: self.tls(server, &host),
@@ -256,10 +264,39 @@ impl<'a> Explainer<'a> {
             None => Origin::Host,
         };
         LocationChoice {
-            location: LocationSummary::of(location),
+            location: self.summary(&server.host, location),
             by,
             origin,
             decision,
+        }
+    }
+
+    fn summary(&self, host: &Host, location: &Location) -> LocationSummary {
+        LocationSummary {
+            path_type: self.written_type(host, location),
+            ..LocationSummary::of(location)
+        }
+    }
+
+    /// How the Ingress of a location writes its path type.
+    fn written_type(&self, host: &Host, location: &Location) -> WrittenType {
+        let ingress = location.ingress.as_ref();
+        let ingress = ingress.and_then(|name| self.served(name));
+        let rules = ingress.and_then(|ingress| ingress.spec.as_ref()?.rules.as_ref());
+        let rules = rules.into_iter().flatten().filter(|rule| {
+            let written = rule.host.as_deref().unwrap_or_default();
+            Host::parse(written).is_ok_and(|written| written == *host)
+        });
+        let mut paths = rules
+            .filter_map(|rule| rule.http.as_ref())
+            .flat_map(|http| &http.paths);
+        let written = paths.find(|written| {
+            path::read(written.path.as_deref()).is_ok_and(|path| path == location.ingress_path)
+                && path::read_type(&written.path_type) == Some(location.path_type)
+        });
+        match written.map(|written| written.path_type.as_str()) {
+            Some("ImplementationSpecific" | "") => WrittenType::ImplementationSpecific,
+            _ => location.path_type.into(),
         }
     }
 
@@ -282,8 +319,6 @@ impl<'a> Explainer<'a> {
         let backend = self.backend_of(location);
         let backend = backend.as_deref();
         let ingress = location.ingress.as_ref();
-        // No other one is considered; who has such a one is told.
-        let canary = backend.and_then(|backend| self.backend(backend.alternatives.first()?));
         UpstreamSummary {
             name: location.upstream.clone(),
             service: location.service.clone(),
@@ -295,8 +330,16 @@ impl<'a> Explainer<'a> {
             hash_by: backend.and_then(|backend| Some(backend.hash_by.as_ref()?.key.clone())),
             affinity_cookie: backend
                 .and_then(|backend| Some(backend.affinity.as_ref()?.name.clone())),
-            canaries: canary.map(explanation::canary).into_iter().collect(),
+            canaries: self.canary(location).into_iter().collect(),
         }
+    }
+
+    /// The canary of a location. No other one is considered; who has such a one is told.
+    fn canary(&self, location: &Location) -> Option<CanarySummary> {
+        let backend = self.backend_of(location)?;
+        let canary = backend.alternatives.first()?;
+        let ingress = self.canary_ingress(canary);
+        Some(explanation::canary(self.backend(canary)?, ingress))
     }
 
     /// Whether an Ingress has a say about one of the hosts, or would have if it were served.

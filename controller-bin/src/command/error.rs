@@ -5,6 +5,7 @@ use std::{io, path::PathBuf, time::Duration};
 use lua_sync_client::lua_modules;
 use nginx_render::RenderError;
 
+use super::local::AskError;
 use crate::{
     cluster::ClusterError,
     manifests::ManifestsError,
@@ -85,6 +86,20 @@ pub enum CommandError {
         port: u16,
         /// What went wrong.
         source: lua_sync_client::Error,
+    },
+    /// The running controller does not tell what it knows.
+    #[error("cannot ask the running controller at port {port} (--healthz-port)")]
+    Controller {
+        /// The port of its health check.
+        port: u16,
+        /// What went wrong.
+        source: AskError,
+    },
+    /// What the running controller tells of its model is not understood.
+    #[error("cannot understand the model of the running controller")]
+    Model {
+        /// What is wrong.
+        source: serde_json::Error,
     },
     /// The flags that are given cannot be used together.
     #[error("cannot use the flags: {0}")]

@@ -3,36 +3,30 @@
 use std::io::Write;
 
 use clap::Parser;
-use ingress_model::{ObjectKind, ObjectName, ObjectRef};
+use ingress_model::{ObjectKind, ObjectName, ObjectRef, Outcome, diagnostic::Reason};
 use k8s_openapi::api::networking::v1::Ingress;
 use serde::Serialize;
 
 use super::{
-    CommandError, OutputArgs, Subcommand, Verdict,
-    progress::Progress,
-    source::{self, Merged},
-    table::Table,
+    CommandError, ListingArgs, RefusalArgs, Subcommand, Verdict, progress::Progress,
+    refused::Judged, source, table::Table,
 };
-use crate::args::Args;
+use crate::{args::Args, quarantine::Level};
 
 /// Which Ingresses are listed.
 #[derive(Clone, Debug, Parser)]
 pub struct IngressesArgs {
     /// Only those that name this host
-    #[arg(long, value_name = "HOST", help_heading = "Ingresses")]
+    #[arg(long, value_name = "HOST", help_heading = "Selection")]
     pub host: Option<String>,
 
-    /// Only those of this namespace
-    #[arg(short, long, value_name = "NAMESPACE", help_heading = "Ingresses")]
-    pub namespace: Option<String>,
-
-    /// The flags of the controller.
+    /// How it is found out what NGINX refuses.
     #[command(flatten)]
-    pub controller: Args,
+    pub refusal: RefusalArgs,
 
-    /// How they look.
+    /// What all lists have.
     #[command(flatten)]
-    pub output: OutputArgs,
+    pub listing: ListingArgs,
 }
 
 /// An Ingress.
@@ -46,25 +40,28 @@ struct Row {
     hosts: Vec<String>,
     /// Addresses of its status.
     addresses: Vec<String>,
+    /// Whether it is served, be it not as it is written.
     served: bool,
-    /// Why it is not served.
+    /// Why it is not served, or not as it is written since NGINX refuses that.
     reason: Option<String>,
 }
 
 impl Subcommand for IngressesArgs {
     fn controller(&self) -> Option<&Args> {
-        Some(&self.controller)
+        Some(&self.listing.controller)
     }
 
     fn tell(&self, to: &mut dyn Write) -> Result<Verdict, CommandError> {
         let progress = Progress::start("reading objects");
-        let found = source::find(&self.controller)?;
-        let merged = found.merge(&self.controller);
+        let found = source::find(&self.listing.controller)?;
+        progress.next("merging and rendering");
+        let judged = self.refusal.judge(&found, &self.listing.controller)?;
         drop(progress);
         let ingresses = found.snapshot.ingresses.iter();
-        let rows = ingresses.map(|(name, ingress)| row(name, ingress, &merged));
+        let rows = ingresses.map(|(name, ingress)| row(name, ingress, &judged));
         let rows: Vec<_> = rows.filter(|row| self.wants(row)).collect();
-        self.output.output.write(to, &rows, |rows| table(rows))?;
+        let output = self.listing.output.output;
+        output.write(to, &rows, |rows| table(rows))?;
         Ok(Verdict::Fine)
     }
 }
@@ -73,12 +70,11 @@ impl IngressesArgs {
     fn wants(&self, row: &Row) -> bool {
         let host = self.host.as_deref();
         let has_host = |host: &str| row.hosts.iter().any(|own| own.eq_ignore_ascii_case(host));
-        let namespace = self.namespace.as_deref();
-        host.is_none_or(has_host) && namespace.is_none_or(|name| row.namespace == name)
+        host.is_none_or(has_host) && self.listing.wants(Some(&row.namespace))
     }
 }
 
-fn row(name: &ObjectName, ingress: &Ingress, merged: &Merged) -> Row {
+fn row(name: &ObjectName, ingress: &Ingress, judged: &Judged) -> Row {
     let spec = ingress.spec.as_ref();
     let rules = spec.iter().flat_map(|spec| &spec.rules).flatten();
     let mut hosts: Vec<_> = rules
@@ -97,10 +93,10 @@ fn row(name: &ObjectName, ingress: &Ingress, merged: &Merged) -> Row {
     let addresses = balancers.flat_map(|balancer| &balancer.ingress).flatten();
     let addresses =
         addresses.filter_map(|address| address.ip.as_ref().or(address.hostname.as_ref()).cloned());
-    let served = merged.outcome.last_good.get(name).is_some();
-    let about = ObjectRef::new(ObjectKind::Ingress, name.clone());
-    let mut said = merged.outcome.diagnostics.iter();
-    let said = said.find(|said| said.object == about);
+    let outcome = &judged.merged.outcome;
+    let level = judged.levels.get(name);
+    let is_out = matches!(level, Some(Level::Denied | Level::Removed));
+    let served = outcome.last_good.get(name).is_some() && !is_out;
     Row {
         namespace: name.namespace().to_owned(),
         name: name.name().to_owned(),
@@ -108,10 +104,20 @@ fn row(name: &ObjectName, ingress: &Ingress, merged: &Merged) -> Row {
         hosts,
         addresses: addresses.collect(),
         served,
-        reason: said
-            .filter(|_| !served)
-            .map(|said| format!("{}: {}", said.reason, said.message)),
+        reason: reason(name, outcome, level.is_some(), served),
     }
+}
+
+/// Why an Ingress is not served as it is written: NGINX refuses it, or the rules do.
+fn reason(name: &ObjectName, outcome: &Outcome, refused: bool, served: bool) -> Option<String> {
+    let about = ObjectRef::new(ObjectKind::Ingress, name.clone());
+    let mut said = outcome.diagnostics.iter();
+    let said = said.find(|said| {
+        let is_it = !refused || said.reason == Reason::RefusedByNginx;
+        said.object == about && is_it
+    });
+    let said = said.filter(|_| refused || !served)?;
+    Some(format!("{}: {}", said.reason, said.message))
 }
 
 fn table(rows: &[Row]) -> String {
@@ -124,10 +130,10 @@ fn table(rows: &[Row]) -> String {
         }
     };
     for row in rows {
+        let served = if row.served { "yes" } else { "no" };
         let served = match &row.reason {
-            _ if row.served => "yes".to_owned(),
-            Some(reason) => format!("no: {reason}"),
-            None => "no".to_owned(),
+            Some(reason) => format!("{served}: {reason}"),
+            None => served.to_owned(),
         };
         table.row([
             row.namespace.clone(),

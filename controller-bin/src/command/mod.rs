@@ -16,11 +16,13 @@ pub mod explain;
 pub mod general;
 pub mod ingresses;
 pub mod lint;
+mod listing;
 mod local;
 pub mod migrate;
 mod nginx;
 mod output;
 mod progress;
+mod refused;
 pub mod render;
 pub mod shell;
 mod source;
@@ -58,8 +60,11 @@ use crate::{
 
 pub use self::{
     error::CommandError,
+    listing::ListingArgs,
+    local::AskError,
     nginx::{AssumedNginx, NginxChoice},
     output::{Output, OutputArgs},
+    refused::RefusalArgs,
 };
 
 /// What the program is asked to do.

@@ -117,6 +117,14 @@ impl NginxChoice {
     }
 }
 
+impl NginxChoice {
+    /// The same for those who need no NGINX: where it cannot be asked, the one of the packages is assumed.
+    pub(super) fn any_target(self, args: &Args) -> Target {
+        let target = self.target(args);
+        target.unwrap_or_else(|_| assume(AssumedNginx::Debian12, args))
+    }
+}
+
 impl Target {
     /// Renders what is to be loaded, with room for what is to be told.
     pub(super) fn render(&self, model: &Model) -> Result<Rendered, CommandError> {

@@ -17,6 +17,7 @@ use crate::{
     args::Args,
     cluster,
     manifests::{self, AssumedClass},
+    quarantine::{Quarantine, deny},
     store::Store,
     watch,
 };
@@ -54,15 +55,31 @@ impl Objects {
     }
 
     /// Merges the objects by these options, but for what is known of their source.
-    pub(super) fn merge_by(&self, mut options: Options) -> Merged {
+    pub(super) fn merge_by(&self, options: Options) -> Merged {
+        let options = self.known_to(options);
+        let outcome = merge(&self.snapshot, &options, Timestamp::now());
+        Merged { options, outcome }
+    }
+
+    /// Merges the objects without what is out, as a controller with these flags does that keeps it apart.
+    pub(super) fn merge_without(&self, quarantine: &Quarantine, args: &Args) -> Merged {
+        let options = self.known_to(args.options());
+        let mut snapshot = self.snapshot.clone();
+        quarantine.substitute(&mut snapshot, &options);
+        let mut outcome = merge(&snapshot, &options, Timestamp::now());
+        outcome.model.layout = deny(&outcome.model.layout, &quarantine.levels());
+        Merged { options, outcome }
+    }
+
+    /// Options with what is known of the objects' source.
+    fn known_to(&self, mut options: Options) -> Options {
         options.ingress_classes_readable = self.classes_readable;
         // A running controller makes one; here it only stands for it.
         options.generated_certificate = Some(Certificate {
             id: CertificateId::new(CertificateId::GENERATED),
             pem: "".into(),
         });
-        let outcome = merge(&self.snapshot, &options, Timestamp::now());
-        Merged { options, outcome }
+        options
     }
 
     /// What is wrong with manifests: file, line and reason.

@@ -22,15 +22,27 @@ impl Table {
         Self { rows: Vec::new() }
     }
 
-    /// Adds a row. Texts of objects are shown as they are, but for characters that would do something to a terminal.
+    /// Adds a row. Texts of objects are shown as they are, but for characters that would do something to a terminal. The
+    /// last text of a row may be as long as it likes; others are cut.
     pub(super) fn row<const N: usize>(&mut self, cells: [String; N]) {
-        let last = N.saturating_sub(1);
-        let cells = cells.into_iter().enumerate();
-        let cells = cells.map(|(column, cell)| {
+        let last = cells.iter().rposition(|cell| !cell.is_empty());
+        let cells = cells.into_iter().take(last.map_or(0, |last| last + 1));
+        let cells = cells.enumerate().map(|(column, cell)| {
             let cell = printable(&cell);
-            if column == last { cell } else { cut(cell) }
+            if Some(column) == last {
+                cell
+            } else {
+                cut(cell)
+            }
         });
         self.rows.push(cells.collect());
+    }
+
+    /// Adds rows.
+    pub(super) fn rows<const N: usize>(&mut self, rows: impl IntoIterator<Item = [String; N]>) {
+        for row in rows {
+            self.row(row);
+        }
     }
 
     /// The lines. A table without rows has none, not even its headings.
@@ -40,7 +52,9 @@ impl Table {
         }
         let mut widths: Vec<usize> = Vec::new();
         for row in &self.rows {
-            for (column, cell) in row.iter().enumerate() {
+            // What ends a line makes no column wider.
+            let others = row.split_last().map_or(&[][..], |(_, others)| others);
+            for (column, cell) in others.iter().enumerate() {
                 let width = cell.chars().count();
                 match widths.get_mut(column) {
                     Some(known) => *known = width.max(*known),
@@ -50,7 +64,8 @@ impl Table {
         }
         let mut text = String::new();
         for row in &self.rows {
-            let cells = row.iter().zip(&widths);
+            let widths = widths.iter().copied().chain(std::iter::repeat(0));
+            let cells = row.iter().zip(widths);
             let line: Vec<_> = cells
                 .map(|(cell, width)| format!("{cell:width$}"))
                 .collect();
@@ -105,7 +120,8 @@ mod tests {
         assert_eq!(table.lines(true), "");
         table.row(["long".into(), "x".into()]);
         table.row(["ä".into(), String::new()]);
-        assert_eq!(table.lines(true), "A     B\nlong  x\nä\n");
+        table.row(["longer than all".into(), String::new()]);
+        assert_eq!(table.lines(true), "A     B\nlong  x\nä\nlonger than all\n");
     }
 
     #[test]

@@ -197,12 +197,7 @@ impl Loader {
         let Some(level) = self.quarantine.isolate(ingress, &fault, prefix) else {
             return false;
         };
-        let effect = match level {
-            Level::Earlier => "its version before is served".to_owned(),
-            Level::Without(annotation) => format!("it is served without {annotation}"),
-            Level::Denied => "its paths answer 503".to_owned(),
-            Level::Removed => "it is left out".to_owned(),
-        };
+        let effect = level.to_string();
         warn!(ingress = %name, reason, effect, "nginx refuses what an Ingress makes of its configuration");
         inquiry.isolated.push(name.clone());
         self.observer.isolated(name, reason);

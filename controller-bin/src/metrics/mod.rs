@@ -47,6 +47,7 @@ use self::{
 };
 use crate::{
     args::{Args, MetricsArgs},
+    build,
     nginx::process::Process,
     observe::{Load, Observer, Told},
     publish::leader::Leadership,
@@ -286,14 +287,14 @@ impl Gathered {
             namespace: args.kubernetes.pod_namespace.clone().unwrap_or_default(),
             pod: args.kubernetes.pod_name.clone().unwrap_or_default(),
         };
-        let build = identity
+        let info = identity
             .opts("build_info", "Which controller this is")
-            .const_label("release", env!("CARGO_PKG_VERSION"))
-            .const_label("build", "")
+            .const_label("release", build::RELEASE)
+            .const_label("build", build::COMMIT.unwrap_or_default())
             .const_label("repository", env!("CARGO_PKG_NAME"));
-        let build = Gauge::with_opts(build)?;
-        build.set(1.0);
-        registry.register(Box::new(build))?;
+        let info = Gauge::with_opts(info)?;
+        info.set(1.0);
+        registry.register(Box::new(info))?;
         let series = SeriesMetrics::register(registry, &identity)?;
         let limit = |sort| series.limit(sort, args.metrics.metrics_max_series);
         Ok(Self {

@@ -1,3 +1,5 @@
+use serde_json::Value;
+
 use super::{FAULTY, SHOP, from, manifests, run};
 
 #[test]
@@ -117,11 +119,80 @@ fn levels_choose_what_is_told_and_not_what_counts() {
     );
 }
 
+/// Checks what the schema of SARIF 2.1.0 (OASIS) requires of the parts that are used. Members that it does not know are
+/// refused by it, and here.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "indexing a JSON value does not panic"
+)]
+fn is_sarif(log: &Value) {
+    let has = |value: &Value, required: &[&str], allowed: &[&str]| {
+        let members = value.as_object().expect("it is an object");
+        for member in required {
+            assert!(
+                members.contains_key(*member),
+                "{member} is missing: {value}"
+            );
+        }
+        for member in members.keys() {
+            let known = required.iter().chain(allowed);
+            assert!(
+                known.into_iter().any(|known| known == member),
+                "{member}: {value}"
+            );
+        }
+    };
+    let list = |value: &Value| value.as_array().expect("it is a list").clone();
+    has(log, &["version", "runs"], &["$schema"]);
+    assert_eq!(log["version"], "2.1.0");
+    for run in list(&log["runs"]) {
+        has(&run, &["tool"], &["results"]);
+        has(&run["tool"], &["driver"], &[]);
+        has(
+            &run["tool"]["driver"],
+            &["name"],
+            &["semanticVersion", "rules"],
+        );
+        for rule in list(&run["tool"]["driver"]["rules"]) {
+            has(&rule, &["id"], &["shortDescription"]);
+            has(&rule["shortDescription"], &["text"], &[]);
+        }
+        for result in list(&run["results"]) {
+            has(
+                &result,
+                &["message"],
+                &["ruleId", "ruleIndex", "level", "locations"],
+            );
+            has(&result["message"], &["text"], &[]);
+            let level = result["level"].as_str().expect("it is a text");
+            assert!(
+                ["none", "note", "warning", "error"].contains(&level),
+                "{level}"
+            );
+            assert!(result["ruleIndex"].is_u64(), "{result}");
+            for location in list(&result["locations"]) {
+                has(&location, &[], &["physicalLocation", "logicalLocations"]);
+                if let Some(place) = location.get("physicalLocation") {
+                    has(place, &["artifactLocation"], &["region"]);
+                    has(&place["artifactLocation"], &["uri"], &[]);
+                    if let Some(region) = place.get("region") {
+                        has(region, &["startLine"], &["startColumn"]);
+                    }
+                }
+                let logical = location.get("logicalLocations");
+                for object in logical.into_iter().flat_map(list) {
+                    has(&object, &["fullyQualifiedName", "kind"], &[]);
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn code_scanners_are_told_rules_and_regions() {
     let directory = manifests(&[("a.yaml", SHOP), ("b.yaml", FAULTY)]);
     let log = run(&["lint", &from(&directory), "-o=sarif"]).json();
-    assert_eq!(log["version"], "2.1.0");
+    is_sarif(&log);
     let run = &log["runs"][0];
     let rules = run["tool"]["driver"]["rules"]
         .as_array()

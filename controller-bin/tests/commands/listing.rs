@@ -65,6 +65,51 @@ fn endpoints_are_listed() {
 }
 
 #[test]
+fn endpoints_of_all_backends_are_listed_with_their_services() {
+    let more = "---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: next
+  namespace: shop
+  annotations: {nginx.ingress.kubernetes.io/canary: 'true', nginx.ingress.kubernetes.io/canary-weight: '10'}
+spec:
+  ingressClassName: nginx
+  rules:
+  - host: shop.test
+    http:
+      paths:
+      - {path: /cart, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: tcp, namespace: shop}
+data: {'9000': 'shop/web:80'}
+";
+    let directory = manifests(&[("a.yaml", &format!("{SHOP}{more}"))]);
+    let flags = [
+        &from(&directory),
+        "--tcp-services-configmap=shop/tcp",
+        "--default-backend-service=shop/web",
+    ];
+    let said = run(&[&["endpoints"], &flags[..]].concat());
+    said.has_line(&[
+        "NAMESPACE",
+        "SERVICE",
+        "PORT",
+        "BACKEND",
+        "FOR",
+        "ENDPOINTS",
+    ]);
+    for role in ["paths", "canary", "TCP", "all else"] {
+        said.has_line(&["shop", "web", role, "10.0.0.1:9001 10.0.0.2:9001"]);
+    }
+    assert!(!said.text.contains("-          -"), "{}", said.text);
+    let said = run(&[&["endpoints", "cart"], &flags[..]].concat());
+    assert_eq!(said.text.lines().count(), 2, "{}", said.text);
+}
+
+#[test]
 fn who_stops_reading_is_not_complained_about() {
     let directory = manifests(&[("a.yaml", SHOP)]);
     let mut child = controller()

@@ -18,6 +18,7 @@ mod lint;
 mod listing;
 mod migrate;
 mod readme;
+mod refused;
 mod render;
 mod running;
 mod shell;

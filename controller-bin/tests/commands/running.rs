@@ -38,6 +38,7 @@ async fn a_running_nginx_is_looked_into() {
         format!("--nginx-dir={}", nginx.display()),
         format!("--http-port={}", site.ports.http),
         format!("--https-port={}", site.ports.https),
+        format!("--healthz-port={}", site.ports.healthz),
     ];
     let flags: Vec<_> = ports.iter().chain(&others).map(String::as_str).collect();
     let ask = |words: &[&str]| run(&[words, flags.as_slice()].concat());
@@ -96,7 +97,9 @@ async fn a_running_nginx_is_looked_into() {
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.text.starts_with("reload, since:\n"), "{}", said.text);
     said.has_line(&["  host *.wild.test removed"]);
-    said.has_line(&["  host shop.test changed"]);
+    said.has_line(&["  path /basket of host shop.test added"]);
+    said.has_line(&["  path /cart of host shop.test removed"]);
+    said.has_line(&["--- running/model.json"]);
     said.has_line(&["  backend shop-web-80 set"]);
     said.has_line(&["--- running/nginx.conf"]);
     said.has_line(&["+", "location \"/basket/\""]);

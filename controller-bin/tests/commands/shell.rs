@@ -65,8 +65,10 @@ fn the_version_names_the_build_and_nginx() {
     let said = run(&["--version"]);
     assert_eq!(said.code, 0);
     said.has_line(&["nginx-ingress-controller ", env!("CARGO_PKG_VERSION")]);
-    said.has_line(&["target", std::env::consts::ARCH]);
-    said.has_line(&["nginx ", "1."]);
+    said.has_line(&["commit: "]);
+    said.has_line(&["built: ", std::env::consts::ARCH, "rustc 1."]);
+    said.has_line(&["nginx version: nginx/", "1."]);
+    said.has_line(&["not with this nginx: ", "use-http3"]);
     said.has_line(&["modules", "Lua"]);
     let said = run(&["--version", "--nginx-binary=/none/such"]);
     assert_eq!(said.code, 0);

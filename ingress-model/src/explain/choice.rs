@@ -118,8 +118,9 @@ pub enum PathMatch {
 pub struct Matches<'a> {
     /// The one that NGINX takes, and why.
     pub chosen: Option<(&'a Location, PathMatch)>,
-    /// Those that match as well, and would be taken if it were not there; the next in line first.
-    pub others: Vec<&'a Location>,
+    /// Those behind it, which would be taken if it were not there; the next in line first. With each, whether it matches
+    /// for certain.
+    pub others: Vec<(&'a Location, bool)>,
     /// Those before the chosen one of which it is not known whether they match: their expressions use what only NGINX's
     /// library of regular expressions has (look-around, back-references, possessive repetition, …).
     pub unknown: Vec<&'a Location>,
@@ -143,32 +144,39 @@ pub fn locations_for<'a>(server: &'a Server, path: &[u8]) -> Matches<'a> {
     let mut exact = Vec::new();
     let mut expressions = Vec::new();
     let mut prefixes = Vec::new();
-    let mut unknown = Vec::new();
     for location in &server.locations {
         match location.modifier {
             Modifier::Exact if location.path.as_bytes() == path => {
-                exact.push((location, PathMatch::Exact));
+                exact.push((location, PathMatch::Exact, true));
             }
             Modifier::Prefix if path.starts_with(location.path.as_bytes()) => {
-                prefixes.push((location, PathMatch::LongestPrefix));
+                prefixes.push((location, PathMatch::LongestPrefix, true));
             }
-            Modifier::Regex => match expression_matches(&location.path, path) {
-                Some(true) => expressions.push((location, PathMatch::FirstExpression)),
-                None if expressions.is_empty() => unknown.push(location),
-                Some(false) | None => {}
-            },
+            Modifier::Regex => {
+                let matches = expression_matches(&location.path, path);
+                if matches != Some(false) {
+                    let is_certain = matches.is_some();
+                    expressions.push((location, PathMatch::FirstExpression, is_certain));
+                }
+            }
             Modifier::Exact | Modifier::Prefix => {}
         }
     }
-    prefixes.sort_by_key(|(location, _)| std::cmp::Reverse(location.path.len()));
-    if !exact.is_empty() {
-        unknown.clear();
-    }
-    let mut matching = exact.into_iter().chain(expressions).chain(prefixes);
+    prefixes.sort_by_key(|(location, ..)| std::cmp::Reverse(location.path.len()));
+    let in_line: Vec<_> = exact
+        .into_iter()
+        .chain(expressions)
+        .chain(prefixes)
+        .collect();
+    let first = in_line.iter().position(|(_, _, is_certain)| *is_certain);
+    let (unknown, rest) = in_line.split_at(first.unwrap_or(in_line.len()));
+    let mut rest = rest.iter().copied();
     Matches {
-        chosen: matching.next(),
-        others: matching.map(|(location, _)| location).collect(),
-        unknown,
+        chosen: rest.next().map(|(location, by, _)| (location, by)),
+        others: rest
+            .map(|(location, _, is_certain)| (location, is_certain))
+            .collect(),
+        unknown: unknown.iter().map(|(location, ..)| *location).collect(),
     }
 }
 
@@ -293,14 +301,16 @@ mod tests {
             ..server("", &[])
         };
         let matches = locations_for(&server, path.as_bytes());
-        let chosen = matches.chosen.map(|(location, _)| location);
-        let paths = |locations: Vec<&Location>| {
-            let paths = locations.into_iter();
-            paths.map(|location| location.path.clone()).collect()
+        let chosen = matches.chosen.map(|(location, _)| (location, true));
+        let shown = |(location, is_certain): (&Location, bool)| {
+            let mark = if is_certain { "" } else { "? " };
+            format!("{mark}{}", location.path)
         };
+        let in_line = chosen.into_iter().chain(matches.others);
+        let unknown = matches.unknown.into_iter();
         (
-            paths(chosen.into_iter().chain(matches.others).collect()),
-            paths(matches.unknown),
+            in_line.map(shown).collect(),
+            unknown.map(|location| location.path.clone()).collect(),
         )
     }
 
@@ -349,6 +359,18 @@ mod tests {
                 (vec!["/".into()], vec![expression.to_owned()])
             );
         }
+        let all = [
+            (Modifier::Regex, "/(?!x)a"),
+            (Modifier::Regex, "/a"),
+            (Modifier::Regex, "/(?!y)a"),
+            (Modifier::Regex, "/(?!z)b"),
+            (Modifier::Prefix, "/"),
+        ];
+        let in_line = ["/a", "? /(?!y)a", "? /(?!z)b", "/"]
+            .map(str::to_owned)
+            .to_vec();
+        let first = vec!["/(?!x)a".to_owned()];
+        assert_eq!(matching(&all, "/a"), (in_line, first));
         for expression in ["/[[:alpha:]]+$", "/[^/]+/?", "/a|b", "/(?<name>a)", "/\\w"] {
             let locations = [(Modifier::Regex, expression)];
             assert_eq!(matching(&locations, "/a").0, [expression]);

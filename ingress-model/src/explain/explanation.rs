@@ -24,8 +24,8 @@ pub struct Explanation {
     pub server: ServerChoice,
     /// The location that answers; `None` where none does, or the controller's own one.
     pub location: Option<LocationChoice>,
-    /// Locations that match as well, the next in line first.
-    pub others: Vec<LocationSummary>,
+    /// Locations that match as well, or may match, the next in line first.
+    pub others: Vec<NextInLine>,
     /// Locations of which it is not known whether they match, and which would go before the one that is named here.
     pub unknown: Vec<LocationSummary>,
     /// What the request gets.
@@ -85,11 +85,41 @@ pub struct LocationSummary {
     /// The path as the Ingress writes it.
     pub ingress_path: String,
     /// How the Ingress asks for it to be matched.
-    pub path_type: PathType,
+    pub path_type: WrittenType,
     /// Who defines it; `None` for the controller itself.
     pub ingress: Option<ObjectName>,
     /// Where its requests go.
     pub upstream: UpstreamName,
+}
+
+/// How an Ingress asks a path to be matched, as it writes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum WrittenType {
+    /// The path and nothing else.
+    Exact,
+    /// The path and what lies below it.
+    Prefix,
+    /// As the controller likes: it counts as [`WrittenType::Prefix`].
+    ImplementationSpecific,
+}
+
+impl From<PathType> for WrittenType {
+    fn from(path_type: PathType) -> Self {
+        match path_type {
+            PathType::Exact => Self::Exact,
+            PathType::Prefix => Self::Prefix,
+        }
+    }
+}
+
+/// A location that would answer if those before it were not there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NextInLine {
+    /// Which one.
+    #[serde(flatten)]
+    pub location: LocationSummary,
+    /// Whether it matches for certain. Otherwise only NGINX knows.
+    pub matches: bool,
 }
 
 /// The location that answers, and why.
@@ -186,6 +216,8 @@ pub struct UpstreamSummary {
 pub struct CanarySummary {
     /// Its upstream.
     pub name: UpstreamName,
+    /// The Ingress that asks for it.
+    pub ingress: Option<ObjectName>,
     /// Addresses with ports.
     pub endpoints: Vec<String>,
     /// Requests with this header.
@@ -199,14 +231,14 @@ pub struct CanarySummary {
 }
 
 impl LocationSummary {
-    /// A location of a server.
+    /// A location of a server. Which of two names for one path type the Ingress writes is not known here.
     #[must_use]
     pub fn of(location: &Location) -> Self {
         Self {
             modifier: location.modifier,
             path: location.path.clone(),
             ingress_path: location.ingress_path.clone(),
-            path_type: location.path_type,
+            path_type: location.path_type.into(),
             ingress: location.ingress.clone(),
             upstream: location.upstream.clone(),
         }
@@ -242,12 +274,13 @@ pub(super) fn endpoints(backend: &Backend) -> Vec<String> {
     shown.collect()
 }
 
-pub(super) fn canary(backend: &Backend) -> CanarySummary {
+pub(super) fn canary(backend: &Backend, ingress: Option<ObjectName>) -> CanarySummary {
     let none = TrafficShaping::default();
     let shaping = backend.traffic_shaping.as_ref().unwrap_or(&none);
     let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
     CanarySummary {
         name: backend.name.clone(),
+        ingress,
         endpoints: endpoints(backend),
         header: given(&shaping.header),
         cookie: given(&shaping.cookie),

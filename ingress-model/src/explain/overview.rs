@@ -1,6 +1,6 @@
 //! All hosts and paths at a glance, and what is not served.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeSet};
 
 use serde::Serialize;
 
@@ -8,13 +8,13 @@ use crate::{
     config::{KeyUse, key_uses},
     diagnostic::{Diagnostic, Reason},
     host::Host,
-    layout::{Location, Modifier, PathType, Server},
+    layout::{Location, Modifier, Server},
     live::{Backend, UpstreamName},
     object::{ObjectKind, ObjectName, ObjectRef},
     provenance::Decision,
 };
 
-use super::{Answer, Explainer, tls::TlsReport};
+use super::{Answer, CanarySummary, Explainer, WrittenType, tls::TlsReport};
 
 /// Everything that is served, and what is not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -50,13 +50,15 @@ pub struct PathSummary {
     /// As the Ingress writes it.
     pub path: String,
     /// How it asks for it to be matched.
-    pub path_type: PathType,
+    pub path_type: WrittenType,
     /// Whether NGINX matches it as a regular expression.
     pub is_expression: bool,
     /// Who defines it; `None` for the controller itself.
     pub ingress: Option<ObjectName>,
     /// Where its requests go.
     pub upstream: UpstreamName,
+    /// The canary that takes a share of its requests.
+    pub canary: Option<CanarySummary>,
     /// What its requests get.
     pub answer: Answer,
 }
@@ -150,27 +152,24 @@ impl Explainer<'_> {
 
     /// The paths of a server. The two locations of a Prefix path are one.
     fn paths(&self, server: &Server) -> Vec<PathSummary> {
-        let mut paths: Vec<PathSummary> = Vec::new();
-        for location in &server.locations {
-            let is_known = |known: &PathSummary| {
-                known.path == location.ingress_path
-                    && known.path_type == location.path_type
-                    && known.ingress == location.ingress
-            };
-            if !paths.iter().any(is_known) {
-                paths.push(self.path_summary(server, location));
-            }
-        }
-        paths
+        let mut known = BTreeSet::new();
+        let locations = server.locations.iter().filter(|location| {
+            let path = (location.ingress_path.as_str(), location.path_type);
+            known.insert((path, location.ingress.as_ref()))
+        });
+        locations
+            .map(|location| self.path_summary(server, location))
+            .collect()
     }
 
     fn path_summary(&self, server: &Server, location: &Location) -> PathSummary {
         PathSummary {
             path: location.ingress_path.clone(),
-            path_type: location.path_type,
+            path_type: self.written_type(&server.host, location),
             is_expression: location.modifier == Modifier::Regex,
             ingress: location.ingress.clone(),
             upstream: location.upstream.clone(),
+            canary: self.canary(location),
             answer: self.answer(server, location),
         }
     }

@@ -1,6 +1,6 @@
 //! What is not served, and what all hosts and keys come to.
 
-use ingress_model::{config::Fate, explain::Answer, testing::Fixture};
+use ingress_model::{ObjectName, Options, config::Fate, explain::Answer, testing::Fixture};
 
 use crate::{
     config, explain, ingress, options, rule, served,
@@ -83,6 +83,78 @@ fn an_overview_has_each_path_once() {
     let host = served.explainer().host("a.test");
     assert!(host.is_served() && host.conflicts.len() == 1);
     assert!(!served.explainer().host("b.test").is_served());
+}
+
+#[test]
+fn an_overview_has_canaries_beside_their_paths() {
+    let canary = [("canary", "true"), ("canary-weight", "20")];
+    let served = served(&[
+        ingress("main", &[], &rule("a.test", "/", "one")),
+        ingress("next", &canary, &rule("a.test", "/", "two")),
+        web("one"),
+        web("two"),
+    ]);
+    let overview = served.explainer().overview();
+    let host = overview
+        .hosts
+        .iter()
+        .find(|host| host.host.as_str() == "a.test")
+        .unwrap();
+    let canary = host.paths[0].canary.as_ref().unwrap();
+    assert_eq!(canary.ingress.as_ref().unwrap().to_string(), "shop/next");
+    assert_eq!((canary.weight, canary.endpoints.len()), (20, 2));
+}
+
+#[test]
+fn backends_are_told_with_their_services() {
+    let config = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: tcp, namespace: shop}\n\
+        data: {'9000': 'shop/two:80', '9001': 'shop/gone:80'}\n";
+    let canary = [("canary", "true"), ("canary-weight", "20")];
+    let shared = [("canary", "true"), ("canary-by-header", "x")];
+    let manifests = [
+        ingress(
+            "main",
+            &[("default-backend", "two")],
+            &rule("a.test", "/", "one"),
+        ),
+        ingress("next", &canary, &rule("a.test", "/", "two")),
+        ingress("other", &[], &rule("b.test", "/", "two")),
+        ingress("third", &shared, &rule("b.test", "/", "three")),
+        web("one"),
+        web("two"),
+        web("three"),
+        config.to_owned(),
+    ];
+    let options = Options {
+        tcp_services: Some(ObjectName::new("shop", "tcp")),
+        default_backend_service: Some(ObjectName::new("shop", "one")),
+        ..options()
+    };
+    let fixture = Fixture::from_yaml(&manifests.concat()).unwrap();
+    let served = fixture.with_options(options).merge();
+    let backends = served.explainer().backends();
+    let mut told: Vec<_> = backends
+        .iter()
+        .map(|backend| {
+            let service = backend.service.as_ref();
+            let service = service.map_or_else(|| "-".to_owned(), ToString::to_string);
+            format!("{:?} {service} {}", backend.role, backend.endpoints.len())
+        })
+        .collect();
+    told.sort();
+    assert_eq!(
+        told,
+        [
+            "Canary shop/three 2",
+            "Canary shop/two 2",
+            "Default shop/one 2",
+            "Paths shop/one 2",
+            "Paths shop/two 2",
+            "StandIn shop/two 2",
+            "Tcp shop/gone 0",
+            "Tcp shop/two 2",
+        ]
+    );
 }
 
 #[test]

@@ -163,12 +163,36 @@ fn the_canary_that_acts_is_told() {
     let canaries = explanation.upstream.unwrap().canaries;
     let names: Vec<_> = canaries.iter().map(|canary| canary.name.as_str()).collect();
     assert_eq!(names, ["shop-three-80"]);
+    let by = canaries[0].ingress.as_ref().unwrap();
+    assert_eq!(by.to_string(), "shop/second");
     let notices: Vec<_> = explanation
         .notices
         .iter()
         .map(|said| format!("{} {}", said.object.name, said.reason))
         .collect();
     assert_eq!(notices, ["shop/first CanaryConflict"]);
+}
+
+#[test]
+fn path_types_are_told_as_they_are_written() {
+    let text = |path_type: &str| {
+        rule("a.test", "/x", "one").replace("pathType: Prefix", &format!("pathType: {path_type}"))
+    };
+    for written in ["Exact", "Prefix", "ImplementationSpecific"] {
+        let served = served(&[ingress("a", &[], &text(written))]);
+        let told = format!(
+            "{:?}",
+            explain(&served, "a.test", "/x")
+                .location
+                .unwrap()
+                .location
+                .path_type
+        );
+        assert_eq!(told, written);
+        let overview = served.explainer().overview();
+        let told = format!("{:?}", overview.hosts[1].paths[0].path_type);
+        assert_eq!(told, written);
+    }
 }
 
 #[test]

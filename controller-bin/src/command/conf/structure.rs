@@ -5,9 +5,6 @@
 
 use std::ops::Range;
 
-/// How the names of servers for a wildcard host begin: the wildcard is one label, unlike NGINX's own.
-const ONE_LABEL: &str = r"~^(?<subdomain>[\w-]+)\.";
-
 /// A server of HTTP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::command) struct ServerBlock<'a> {
@@ -15,22 +12,6 @@ pub(in crate::command) struct ServerBlock<'a> {
     pub(in crate::command) names: Vec<String>,
     /// The lines from `server {` to its end.
     pub(in crate::command) text: &'a str,
-    /// Where these stand.
-    range: Range<usize>,
-}
-
-impl ServerBlock<'_> {
-    /// The host that the server is for, as an Ingress names it: its first name, and `*.a.test` for the expression that
-    /// stands for one label before `a.test`.
-    pub(in crate::command) fn host(&self) -> String {
-        let name = self.names.first().map_or("", String::as_str);
-        let suffix = name.strip_prefix(ONE_LABEL);
-        let suffix = suffix.and_then(|suffix| suffix.strip_suffix('$'));
-        suffix.map_or_else(
-            || name.to_owned(),
-            |suffix| format!("*.{}", suffix.replace("\\.", ".")),
-        )
-    }
 }
 
 /// All servers of HTTP, in the order of the file.
@@ -46,25 +27,10 @@ pub(in crate::command) fn servers(conf: &str) -> Vec<ServerBlock<'_>> {
     let blocks = servers.filter_map(|(names, range)| {
         Some(ServerBlock {
             names,
-            text: conf.get(range.clone())?,
-            range,
+            text: conf.get(range)?,
         })
     });
     blocks.collect()
-}
-
-/// Everything but the servers of HTTP and comments, some of which are about servers.
-pub(in crate::command) fn frame(conf: &str) -> String {
-    let mut frame = String::new();
-    let mut from = 0;
-    for server in servers(conf) {
-        frame += conf.get(from..server.range.start).unwrap_or_default();
-        from = server.range.end;
-    }
-    frame += conf.get(from..).unwrap_or_default();
-    let lines = frame.split_inclusive('\n');
-    let lines = lines.filter(|line| !line.trim_start().starts_with('#'));
-    lines.collect()
 }
 
 struct Reader<'a> {
@@ -242,21 +208,12 @@ stream {
     #[test]
     fn servers_are_found_whatever_stands_in_them() {
         let servers = servers(CONF);
-        let hosts: Vec<_> = servers.iter().map(ServerBlock::host).collect();
-        assert_eq!(hosts, ["a.test", "*.b.test"]);
+        assert_eq!(servers.len(), 2);
         assert_eq!(servers[0].names, ["a.test", "b.test"]);
         let text = servers[0].text;
         assert!(text.starts_with("    server {\n"), "{text}");
         assert!(text.ends_with("        }\n    }\n"), "{text}");
         assert!(servers[1].text.starts_with("server { server_name \"~^"));
-    }
-
-    #[test]
-    fn the_frame_is_the_rest() {
-        let frame = frame(CONF);
-        assert!(!frame.contains("server_name") && frame.contains("listen 1"));
-        assert!(!frame.contains("start server"));
-        assert!(frame.contains("log_format") && frame.ends_with("}\n}\n"));
     }
 
     #[test]

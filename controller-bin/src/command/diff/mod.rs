@@ -1,14 +1,18 @@
 //! `nginx-ingress-controller diff`: what a change of objects changes, and whether it reloads.
 //!
 //! Compared are two sets of manifests, the objects of a cluster with a set of manifests, or objects with what a running
-//! NGINX has. Whether and why there would be a reload is said by the [plan](ingress_model::plan()) by which the controller
-//! reloads, but for a running NGINX, whose files are all that is known of it.
+//! controller's NGINX has. Whether and why there would be a reload is said by the [plan](ingress_model::plan()) by which the
+//! controller reloads; what a running controller tells of its model is compared in the same way.
 
+mod reasons;
 mod running;
 mod side;
 mod text;
 
-use std::{io::Write, path::PathBuf};
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+};
 
 use clap::{ArgGroup, Parser};
 use ingress_model::{live::LiveDelta, plan};
@@ -16,8 +20,11 @@ use serde::Serialize;
 
 use self::{running::Running, side::Side};
 use super::{
-    CommandError, Output, OutputArgs, Subcommand, Verdict, nginx::NginxChoice, output,
-    progress::Progress, source,
+    CommandError, Output, OutputArgs, RefusalArgs, Subcommand, Verdict,
+    nginx::NginxChoice,
+    output,
+    progress::Progress,
+    source::{self, Objects},
 };
 use crate::args::{Args, switch};
 
@@ -41,8 +48,8 @@ pub struct DiffArgs {
     #[command(flatten)]
     pub nginx: NginxChoice,
 
-    /// Compare the running NGINX of this machine (--nginx-dir, --status-port) with one directory, or with --manifests or a
-    /// cluster
+    /// Compare the controller and the NGINX that run on this machine (--healthz-port, --nginx-dir, --status-port) with one
+    /// directory, or with --manifests or a cluster
     #[arg(long, default_value = "false", action = clap::ArgAction::Set, value_parser = switch, help_heading = "Differences")]
     pub running: bool,
 
@@ -77,7 +84,9 @@ struct Report {
     reasons: Vec<Reason>,
     /// What NGINX would be told without a reload.
     told: Vec<Told>,
-    /// Differences of the model, as a unified diff of JSON. Of a running NGINX it is its backends.
+    /// What NGINX would refuse of the side after, so that a controller keeps it apart.
+    refused: Vec<String>,
+    /// Differences of the model, as a unified diff of JSON.
     model: String,
     /// Differences of the configuration files, as a unified diff.
     configuration: String,
@@ -130,37 +139,48 @@ impl DiffArgs {
     fn report(&self) -> Result<Report, CommandError> {
         let progress = Progress::start("reading objects");
         let target = self.nginx.target(&self.controller)?;
-        let read = |directory: &PathBuf| {
-            let found = source::read(&self.controller, directory)?;
-            let name = directory.display().to_string();
-            Side::new(&name, &found, &self.controller, &target)
-        };
-        let of_flags = || {
-            let found = source::find(&self.controller)?;
-            let manifests = self.controller.kubernetes.manifests.as_ref();
-            let name = manifests.map_or_else(
-                || "cluster".to_owned(),
-                |directory| directory.display().to_string(),
-            );
-            Side::new(&name, &found, &self.controller, &target)
-        };
+        let side =
+            |(name, found): (String, Objects)| Side::new(&name, &found, &self.controller, &target);
         if self.running {
-            let new = match self.sets.as_slice() {
-                [] => of_flags()?,
-                [new] => read(new)?,
+            let (name, found) = match self.sets.as_slice() {
+                [] => self.of_flags()?,
+                [new] => self.read(new)?,
                 _ => return Err(CommandError::Sets),
             };
-            progress.next("asking the running NGINX");
+            progress.next("asking the running controller");
+            let refusal = RefusalArgs {
+                nginx: self.nginx,
+                running: true,
+            };
+            let judged = refusal.judge(&found, &self.controller)?;
+            let new = Side::of_model(&name, &found, judged.merged.outcome.model, &target)?;
             let old = Running::ask(&self.controller, &new)?;
-            return Ok(self.against_running(&old, &new));
+            return self.against_running(&old, &new);
         }
         let (old, new) = match self.sets.as_slice() {
-            [old, new] => (read(old)?, read(new)?),
-            [new] => (of_flags()?, read(new)?),
+            [old, new] => (side(self.read(old)?)?, side(self.read(new)?)?),
+            [new] => (side(self.of_flags()?)?, side(self.read(new)?)?),
             _ => return Err(CommandError::Sets),
         };
         progress.next("comparing");
         Ok(self.between(&old, &new))
+    }
+
+    /// The objects of a directory, and what they are called.
+    fn read(&self, directory: &Path) -> Result<(String, Objects), CommandError> {
+        let found = source::read(&self.controller, directory)?;
+        Ok((directory.display().to_string(), found))
+    }
+
+    /// The same of what flags name.
+    fn of_flags(&self) -> Result<(String, Objects), CommandError> {
+        let found = source::find(&self.controller)?;
+        let manifests = self.controller.kubernetes.manifests.as_ref();
+        let name = manifests.map_or_else(
+            || "cluster".to_owned(),
+            |directory| directory.display().to_string(),
+        );
+        Ok((name, found))
     }
 
     fn between(&self, old: &Side, new: &Side) -> Report {
@@ -180,6 +200,7 @@ impl DiffArgs {
             reload: !reasons.is_empty(),
             reasons,
             told,
+            refused: new.refused.clone(),
             model: self.unified(
                 "model.json",
                 (&old.name, &old.model),
@@ -190,23 +211,23 @@ impl DiffArgs {
         }
     }
 
-    fn against_running(&self, old: &Running, new: &Side) -> Report {
-        let reasons = old.reasons(new);
-        let told = old.told(new);
-        Report {
+    fn against_running(&self, old: &Running, new: &Side) -> Result<Report, CommandError> {
+        let differences = old.differences(new)?;
+        Ok(Report {
             broken_manifests: new.broken_manifests.clone(),
-            differs: !reasons.is_empty() || !told.is_empty(),
-            reload: !reasons.is_empty(),
-            reasons,
-            told,
+            differs: !differences.reasons.is_empty() || !differences.told.is_empty(),
+            reload: !differences.reasons.is_empty(),
+            reasons: differences.reasons,
+            told: differences.told,
+            refused: new.refused.clone(),
             model: self.unified(
-                "backends.json",
-                (running::NAME, &old.backends),
-                (&new.name, &new.backends),
+                "model.json",
+                (running::NAME, &old.model),
+                (&new.name, &new.model),
             ),
             configuration: self.configuration((running::NAME, &old.files), (&new.name, &new.files)),
-            hidden_files: Vec::new(),
-        }
+            hidden_files: differences.hidden_files,
+        })
     }
 
     fn configuration(&self, old: (&str, &side::Files), new: (&str, &side::Files)) -> String {

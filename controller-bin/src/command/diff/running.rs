@@ -1,16 +1,19 @@
-//! What is known of the NGINX that runs: its files, and the backends that it was told.
+//! What is known of the controller and the NGINX that run: the model that is in force, the files, and the backends that NGINX
+//! was told.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
 use lua_sync_client::wire::{self, Backend};
+use serde_json::Value;
 
 use super::{
     Change, Reason, Told,
-    side::{File, Files, Side, without_checksum},
+    reasons::{Models, live},
+    side::{self, File, Files, Side, without_checksum},
 };
 use crate::{
     args::Args,
-    command::{CommandError, conf::structure, local, output},
+    command::{CommandError, local, nginx::STAND_IN_CERTIFICATE},
 };
 
 /// What this side is called.
@@ -18,77 +21,102 @@ pub(super) const NAME: &str = "running";
 
 const MAIN: &str = "nginx.conf";
 
-/// The NGINX that runs.
+/// The controller and its NGINX.
 #[derive(Debug)]
 pub(super) struct Running {
-    /// Those of its files that the other side has too and that are not kept from us.
+    /// The model as JSON.
+    pub(super) model: String,
+    /// Those of NGINX's files that the other side has too, as far as we may read them.
     pub(super) files: Files,
-    /// Its backends as JSON.
-    pub(super) backends: String,
     told: Vec<Backend>,
 }
 
+/// What is different on the other side.
+#[derive(Debug)]
+pub(super) struct Differences {
+    /// Why NGINX would have to reload.
+    pub(super) reasons: Vec<Reason>,
+    /// What it would be told.
+    pub(super) told: Vec<Told>,
+    /// Files that differ and that only NGINX may read.
+    pub(super) hidden_files: Vec<String>,
+}
+
 impl Running {
-    /// Reads its files and asks it for its backends.
+    /// Asks both, and reads the files.
     pub(super) fn ask(args: &Args, other: &Side) -> Result<Self, CommandError> {
+        let model = local::model(args)?;
         let directory = &args.nginx.nginx_dir;
         let main = read(&directory.join(MAIN))?;
         let mut files = Files::from([(MAIN.to_owned(), main)]);
         for (path, file) in &other.files {
-            let path_there = directory.join(path);
-            if file.text().is_some() && path != MAIN && path_there.exists() {
-                files.insert(path.clone(), read(&path_there)?);
+            let there = directory.join(path);
+            match file {
+                File::Shown(_) if path != MAIN && there.exists() => {
+                    files.insert(path.clone(), read(&there)?);
+                }
+                File::Shown(_) => {}
+                // Each controller makes a certificate of its own, and some files only NGINX may read.
+                File::Hidden(bytes) => {
+                    let is_made = bytes == STAND_IN_CERTIFICATE.as_bytes();
+                    let known = if is_made {
+                        Some(bytes.clone())
+                    } else {
+                        fs::read(&there).ok()
+                    };
+                    files.extend(known.map(|bytes| (path.clone(), File::Hidden(bytes))));
+                }
             }
         }
-        let told = local::backends(args)?;
         Ok(Self {
+            model,
             files,
-            backends: output::json(&told)?,
-            told,
+            told: local::backends(args)?,
         })
     }
 
-    /// Why it would have to reload, as far as its main file tells.
-    pub(super) fn reasons(&self, new: &Side) -> Vec<Reason> {
-        let text = |files: &Files| {
-            let main = files.get(MAIN).and_then(File::text);
-            main.unwrap_or_default().to_owned()
+    /// What is different on the other side.
+    pub(super) fn differences(&self, new: &Side) -> Result<Differences, CommandError> {
+        let parse = |text: &str| {
+            serde_json::from_str::<Value>(text).map_err(|source| CommandError::Model { source })
         };
-        let (old, new_text) = (text(&self.files), text(&new.files));
-        let (before, after) = (servers(&old), servers(&new_text));
-        let mut hosts: Vec<_> = before.keys().chain(after.keys()).collect();
-        hosts.sort();
-        hosts.dedup();
-        let reasons = hosts.into_iter().filter_map(|host| {
-            let (reason, what) = match (before.get(host), after.get(host)) {
-                (None, _) => ("host_added", "added"),
-                (_, None) => ("host_removed", "removed"),
-                (old, new) if old != new => ("server_changed", "changed"),
-                _ => return None,
-            };
-            Some(Reason {
-                reason,
-                text: format!("host {host} {what}"),
-            })
-        });
-        let mut reasons: Vec<_> = reasons.collect();
-        if structure::frame(&old) != structure::frame(&new_text) {
-            reasons.push(Reason {
-                reason: "config_changed",
-                text: "settings outside of servers changed".to_owned(),
-            });
+        let (before, after) = (parse(&self.model)?, parse(&new.model)?);
+        let mut reasons = Models {
+            old: &before,
+            new: &after,
         }
-        let others = self.files.iter().filter(|(path, _)| *path != MAIN);
-        let changed = others.filter(|(path, file)| new.files.get(*path) != Some(file));
-        reasons.extend(changed.map(|(path, _)| Reason {
+        .reasons();
+        let mut hidden_files = side::hidden(&self.files, &new.files);
+        // What cannot be read is not known to differ.
+        hidden_files.retain(|path| self.files.contains_key(path));
+        let shown = self.files.iter().filter(|(path, file)| {
+            let other = new.files.get(*path);
+            file.text().is_some() && other != Some(file) && **path != *MAIN
+        });
+        let files = shown.map(|(path, _)| path).chain(&hidden_files);
+        reasons.extend(files.map(|path| Reason {
             reason: "config_changed",
             text: format!("file {path} changed"),
         }));
-        reasons
+        if reasons.is_empty() && self.files.get(MAIN) != new.files.get(MAIN) {
+            reasons.push(Reason {
+                reason: "config_changed",
+                text: "the same objects give other files: flags, the release or NGINX differ"
+                    .to_owned(),
+            });
+        }
+        let mut told = self.backends(new);
+        told.extend(live(&before, &after));
+        told.sort();
+        Ok(Differences {
+            reasons,
+            told,
+            hidden_files,
+        })
     }
 
-    /// What it would be told.
-    pub(super) fn told(&self, new: &Side) -> Vec<Told> {
+    /// The backends that NGINX would be told.
+    fn backends(&self, new: &Side) -> Vec<Told> {
         let wanted = wire::backends(&new.live);
         let before: BTreeMap<_, _> = self.told.iter().map(|old| (&old.name, old)).collect();
         let after: BTreeMap<_, _> = wanted.iter().map(|new| (&new.name, new)).collect();
@@ -109,15 +137,6 @@ impl Running {
         });
         told.collect()
     }
-}
-
-/// The text of the servers by their hosts. Those of one host, such as a redirect from it, are taken together.
-fn servers(conf: &str) -> BTreeMap<String, String> {
-    let mut servers: BTreeMap<String, String> = BTreeMap::new();
-    for server in structure::servers(conf) {
-        *servers.entry(server.host()).or_default() += server.text;
-    }
-    servers
 }
 
 fn read(path: &Path) -> Result<File, CommandError> {

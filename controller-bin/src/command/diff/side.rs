@@ -1,18 +1,14 @@
 //! One side of a comparison: objects, and what they make of NGINX.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
-use ingress_model::{
-    Backend, Host, Layout, Live,
-    live::{CertificateId, UpstreamName},
-};
-use lua_sync_client::wire;
-use nginx_render::Rendered;
-use serde::Serialize;
+use ingress_model::{Layout, Live, Model};
+use nginx_render::{Rendered, syntax};
 
 use crate::{
     args::Args,
-    command::{CommandError, nginx::Target, output, source::Objects},
+    command::{CommandError, nginx::Target, output, refused::place, source::Objects},
+    view::ModelView,
 };
 
 /// Configuration files by their path below NGINX's directory.
@@ -41,30 +37,13 @@ pub(super) struct Side {
     /// What it is called.
     pub(super) name: String,
     pub(super) broken_manifests: Vec<String>,
+    /// What NGINX would refuse of its files.
+    pub(super) refused: Vec<String>,
     pub(super) layout: Layout,
     pub(super) live: Live,
     /// Layout and live half as JSON.
     pub(super) model: String,
-    /// The backends as NGINX is told of them.
-    pub(super) backends: String,
     pub(super) files: Files,
-}
-
-/// The model as it is compared: always in the same order, without what Secrets hold.
-#[derive(Serialize)]
-struct ModelView<'a> {
-    layout: &'a Layout,
-    live: LiveView<'a>,
-}
-
-#[derive(Serialize)]
-struct LiveView<'a> {
-    backends: &'a BTreeMap<UpstreamName, Arc<Backend>>,
-    certificates: Vec<&'a CertificateId>,
-    servers: &'a BTreeMap<Host, CertificateId>,
-    tcp: &'a BTreeMap<u16, Arc<Backend>>,
-    udp: &'a BTreeMap<u16, Arc<Backend>>,
-    passthrough: &'a BTreeMap<Host, Option<Arc<Backend>>>,
 }
 
 impl Side {
@@ -75,25 +54,29 @@ impl Side {
         args: &Args,
         target: &Target,
     ) -> Result<Self, CommandError> {
-        let model = found.merge(args).outcome.model;
+        Self::of_model(name, found, found.merge(args).outcome.model, target)
+    }
+
+    /// What these objects make of NGINX, given what the rules make of them.
+    pub(super) fn of_model(
+        name: &str,
+        found: &Objects,
+        model: Model,
+        target: &Target,
+    ) -> Result<Self, CommandError> {
         let rendered = target.render(&model)?;
-        let live = &model.live;
-        let view = ModelView {
-            layout: &model.layout,
-            live: LiveView {
-                backends: &live.backends,
-                certificates: live.certificates.keys().collect(),
-                servers: &live.servers,
-                tcp: &live.tcp,
-                udp: &live.udp,
-                passthrough: &live.passthrough,
-            },
-        };
+        let faults = syntax::check(&rendered, &target.directives);
+        let refused = faults.iter().map(|fault| {
+            let source = &fault.source;
+            let by = source.ingress.as_ref();
+            let by = by.map_or_else(|| "ConfigMap".to_owned(), |name| format!("Ingress {name}"));
+            format!("{by}, {}: {}{}", source.what, place(source), fault.reason)
+        });
         Ok(Self {
             name: name.to_owned(),
             broken_manifests: found.broken_manifests(),
-            model: output::json(&view)?,
-            backends: output::json(&wire::backends(live))?,
+            refused: refused.collect(),
+            model: output::json(&ModelView::new(&model.layout, &model.live))?,
             files: files(&rendered),
             layout: model.layout,
             live: model.live,

@@ -27,6 +27,11 @@ pub(super) fn report(report: &Report) -> String {
         };
         format!("  {} {} {change}", told.kind, told.name)
     }));
+    if !report.refused.is_empty() {
+        lines.push("nginx would refuse, so that a controller keeps it apart:".to_owned());
+    }
+    let refused = report.refused.iter();
+    lines.extend(refused.map(|refused| format!("  {refused}")));
     let hidden = report.hidden_files.iter();
     lines.extend(hidden.map(|file| format!("file {file} differs (not shown)")));
     let mut text = lines.join("\n") + "\n";

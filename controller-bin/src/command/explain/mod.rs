@@ -1,7 +1,7 @@
 //! `nginx-ingress-controller explain`: what the controller would do with objects, and why.
 //!
-//! It looks at the objects once, merges them as the controller does, and tells what an [`Explainer`] says. Nothing is
-//! written, and no NGINX is needed.
+//! It looks at the objects once, merges them as the controller does, without what NGINX refuses, and tells what an
+//! [`Explainer`] says. Nothing is written, and no NGINX is needed.
 
 mod text;
 pub(super) mod words;
@@ -11,13 +11,15 @@ use std::io::Write;
 use clap::Parser;
 use ingress_model::{
     Explainer,
+    config::Fate,
     explain::{ConfigReport, Explanation, HostExplanation, Overview, PathError},
 };
 use serde::Serialize;
 
 use super::{
-    CommandError, OutputArgs, Subcommand, Verdict,
-    source::{self, Objects},
+    CommandError, OutputArgs, RefusalArgs, Subcommand, Verdict,
+    refused::Judged,
+    source::{self, Merged, Objects},
 };
 use crate::args::{Args, switch};
 
@@ -41,6 +43,10 @@ pub struct ExplainArgs {
     /// Show settings that have their defaults too
     #[arg(long, default_value = "false", action = clap::ArgAction::Set, value_parser = switch, help_heading = "Explanation")]
     pub defaults: bool,
+
+    /// How it is found out what NGINX refuses.
+    #[command(flatten)]
+    pub refusal: RefusalArgs,
 
     /// How the explanation looks.
     #[command(flatten)]
@@ -95,14 +101,13 @@ impl Subcommand for ExplainArgs {
 
 impl ExplainArgs {
     fn report(&self, found: &Objects) -> Result<Report, CommandError> {
-        let merged = found.merge(&self.controller);
+        let judged = self.refusal.judge(found, &self.controller)?;
+        let merged = &judged.merged;
         let own = [&self.controller.ports.health_check_path, "/nginx_status"];
-        let explainer = Explainer::new(&found.snapshot, &merged.options, &merged.outcome)
+        let explainer = Explainer::new(&judged.snapshot, &merged.options, &merged.outcome)
             .with_own_paths(own.map(str::to_owned));
         let answer = match self.target.as_deref().map(request) {
-            _ if self.config => {
-                Answer::Config(explainer.config().ok_or(CommandError::NoConfigMap)?)
-            }
+            _ if self.config => Answer::Config(config(found, &judged)?),
             None => Answer::Overview(explainer.overview()),
             Some((host, None)) => Answer::Host(Box::new(explainer.host(host))),
             Some((host, Some(path))) => match explainer.request(host, path) {
@@ -115,6 +120,20 @@ impl ExplainArgs {
             answer,
         })
     }
+}
+
+/// What becomes of the keys of the ConfigMap, of which NGINX may refuse some that the rules accept.
+fn config(found: &Objects, judged: &Judged) -> Result<ConfigReport, CommandError> {
+    let Merged { options, outcome } = &judged.merged;
+    let report = Explainer::new(&found.snapshot, options, outcome).config();
+    let mut report = report.ok_or(CommandError::NoConfigMap)?;
+    for (key, reason) in &judged.keys {
+        for used in report.keys.iter_mut().filter(|used| used.key == *key) {
+            used.fate = Fate::Refused;
+            used.notes.push(format!("nginx refuses it: {reason}"));
+        }
+    }
+    Ok(report)
 }
 
 fn bad_request(host: &str, path: &str, error: PathError) -> Answer {

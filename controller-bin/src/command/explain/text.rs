@@ -4,7 +4,7 @@ use ingress_model::{
     Diagnostic,
     explain::{
         ConfigReport, Explanation, HostExplanation, HostSummary, Ignored, LocationSummary,
-        Overview, Setting, SettingSource, TlsReport,
+        NextInLine, Overview, PathSummary, Setting, SettingSource, TlsReport,
     },
     provenance::Decision,
 };
@@ -53,7 +53,8 @@ fn request(explanation: &Explanation, defaults: bool) -> Vec<String> {
             held(choice.decision.as_ref()),
         );
     }
-    row("answer", words::answer(&explanation.answer), String::new());
+    let (answer, why) = words::answer_and_why(&explanation.answer);
+    row("answer", answer, why);
     if let Some(upstream) = &explanation.upstream {
         row("upstream", words::upstream(upstream), String::new());
         row(
@@ -74,11 +75,8 @@ fn request(explanation: &Explanation, defaults: bool) -> Vec<String> {
     row("plain HTTP", http.to_owned(), String::new());
     vec![
         table.lines(false),
-        locations("NEXT IN LINE", &explanation.others),
-        locations(
-            "ONLY NGINX KNOWS WHETHER THIS MATCHES FIRST",
-            &explanation.unknown,
-        ),
+        next_in_line(&explanation.others),
+        first_in_line(&explanation.unknown),
         settings(&explanation.settings, defaults),
         conflicts(
             explanation
@@ -199,26 +197,56 @@ fn paths(hosts: &[HostSummary]) -> String {
     let mut table = Table::new(["HOST", "PATH", "INGRESS", "UPSTREAM", "ANSWER"]);
     for host in hosts {
         for path in &host.paths {
-            let ingress = path.ingress.as_ref();
             table.row([
                 words::host(&host.host),
                 words::path(path),
-                ingress.map_or_else(|| "-".to_owned(), ToString::to_string),
+                words::ingress(path.ingress.as_ref()),
                 path.upstream.to_string(),
                 words::answer(&path.answer),
             ]);
+            table.rows(canary(host, path));
         }
     }
     table.lines(true)
 }
 
-fn locations(heading: &str, locations: &[LocationSummary]) -> String {
+/// The row of a canary, below that of its path.
+fn canary(host: &HostSummary, path: &PathSummary) -> Option<[String; 5]> {
+    let canary = path.canary.as_ref()?;
+    Some([
+        words::host(&host.host),
+        format!("{} (canary)", path.path),
+        words::ingress(canary.ingress.as_ref()),
+        canary.name.to_string(),
+        words::share(canary),
+    ])
+}
+
+fn next_in_line(locations: &[NextInLine]) -> String {
+    let mut table = Table::new(["NEXT IN LINE", "INGRESS", "UPSTREAM", ""]);
+    for next in locations {
+        let doubt = if next.matches {
+            ""
+        } else {
+            "if it matches, which only NGINX knows"
+        };
+        table.row([
+            words::location(&next.location),
+            words::ingress(next.location.ingress.as_ref()),
+            next.location.upstream.to_string(),
+            doubt.to_owned(),
+        ]);
+    }
+    table.lines(true)
+}
+
+fn first_in_line(locations: &[LocationSummary]) -> String {
+    let heading = "ONLY NGINX KNOWS WHETHER THIS MATCHES FIRST";
     let mut table = Table::new([heading, "INGRESS", "UPSTREAM"]);
     for location in locations {
-        let ingress = location.ingress.as_ref();
         table.row([
             words::location(location),
-            ingress.map_or_else(|| "-".to_owned(), ToString::to_string),
+            words::ingress(location.ingress.as_ref()),
             location.upstream.to_string(),
         ]);
     }

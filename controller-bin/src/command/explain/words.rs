@@ -1,7 +1,7 @@
 //! What the parts of an explanation are called.
 
 use ingress_model::{
-    Host,
+    Host, ObjectName,
     config::Fate,
     explain::{
         Answer, CanarySummary, CertificateSource, HostMatch, LocationChoice, LocationSummary,
@@ -78,6 +78,20 @@ pub(in crate::command) fn path(path: &PathSummary) -> String {
     format!("{} ({:?}{expression})", path.path, path.path_type)
 }
 
+/// Who defines something.
+pub(in crate::command) fn ingress(name: Option<&ObjectName>) -> String {
+    name.map_or_else(|| "-".to_owned(), ToString::to_string)
+}
+
+/// An answer, and apart from it why a location is closed.
+pub(in crate::command) fn answer_and_why(answer: &Answer) -> (String, String) {
+    if let Answer::Closed { status, reason } = answer {
+        (status.to_string(), reason.clone())
+    } else {
+        (self::answer(answer), String::new())
+    }
+}
+
 pub(in crate::command) fn answer(answer: &Answer) -> String {
     match answer {
         Answer::Endpoint { endpoints: 1 } => "1 endpoint".to_owned(),
@@ -117,6 +131,13 @@ pub(in crate::command) fn upstream(upstream: &UpstreamSummary) -> String {
 }
 
 pub(in crate::command) fn canary(canary: &CanarySummary) -> String {
+    let by = canary.ingress.as_ref();
+    let by = by.map_or_else(String::new, |name| format!(", Ingress {name}"));
+    format!("{}{by}: {}", canary.name, share(canary))
+}
+
+/// Which requests a canary takes, and where to.
+pub(in crate::command) fn share(canary: &CanarySummary) -> String {
     let header = canary.header.as_ref();
     let cookie = canary.cookie.as_ref();
     let parts = [
@@ -125,12 +146,12 @@ pub(in crate::command) fn canary(canary: &CanarySummary) -> String {
         Some(format!("{} of {}", canary.weight, canary.weight_total)).filter(|_| canary.weight > 0),
     ];
     let parts: Vec<_> = parts.into_iter().flatten().collect();
-    format!(
-        "{}: {} ({})",
-        canary.name,
-        parts.join(", "),
-        endpoints(&canary.endpoints)
-    )
+    let requests = if parts.is_empty() {
+        "no requests".to_owned()
+    } else {
+        parts.join(", ")
+    };
+    format!("{requests} ({})", endpoints(&canary.endpoints))
 }
 
 pub(in crate::command) fn endpoints(endpoints: &[String]) -> String {

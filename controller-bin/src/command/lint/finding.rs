@@ -11,6 +11,7 @@ use nginx_render::Source;
 use serde::Serialize;
 
 use super::place::Place;
+use crate::command::refused::place;
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, ValueEnum)]
@@ -156,11 +157,6 @@ impl Finding {
         let ingress = source.ingress.as_ref();
         let object = ingress.map(|name| ObjectRef::new(ObjectKind::Ingress, name.clone()));
         let config_map = config_map.map(|name| ObjectRef::new(ObjectKind::ConfigMap, name.clone()));
-        let place = match (&source.host, &source.path) {
-            (Some(host), Some(path)) => format!("host {host}, path {path}: "),
-            (Some(host), None) => format!("host {host}: "),
-            (None, _) => String::new(),
-        };
         Self {
             level,
             reason,
@@ -168,7 +164,7 @@ impl Finding {
             key: Some(source.what)
                 .filter(|what| !matches!(*what, "server" | "location"))
                 .map(str::to_owned),
-            message: place + text,
+            message: place(source) + text,
             place: None,
         }
     }

@@ -6,7 +6,10 @@ use ingress_model::{
     ConflictPolicy, Diagnostic, Explainer, ObjectKind, ObjectName, Severity, config::Fate,
     config::KeyUse, diagnostic::Reason,
 };
-use nginx_render::Rendered;
+use nginx_render::{
+    Rendered,
+    syntax::{self, Fault},
+};
 use serde::Serialize;
 
 use super::{
@@ -16,6 +19,7 @@ use super::{
 use crate::command::{
     CommandError,
     nginx::{Target, TargetSummary},
+    refused::place,
     source::{Merged, Objects},
 };
 
@@ -127,7 +131,8 @@ pub(super) fn make(
         there: &there,
     };
     let mut differences = differences.differences();
-    let mut checks = checks(&here, &rendered);
+    let faults = syntax::check(&rendered, &target.directives);
+    let mut checks = checks(&here, &rendered, &faults);
     let names = found.snapshot.ingresses.iter().map(|(name, _)| name);
     let ingresses: Vec<_> = names
         .map(|name| {
@@ -161,7 +166,7 @@ pub(super) fn make(
             without_effect: installation.args.without_effect.clone(),
         },
         nginx: target.summary(),
-        config_map: config_map(found, &here),
+        config_map: config_map(found, &here, &faults),
         summary: summary(&ingresses),
         ingresses,
         objects: objects.cloned().collect(),
@@ -191,8 +196,12 @@ fn outlook(
 }
 
 /// What is to be looked at, by Ingress: what was said of it, but for conflicts, which are differences or the same with
-/// ingress-nginx; what cannot be rendered; and raw configuration.
-fn checks(here: &Merged, rendered: &Rendered) -> BTreeMap<ObjectName, BTreeSet<Check>> {
+/// ingress-nginx; what cannot be rendered; what NGINX would refuse; and raw configuration.
+fn checks(
+    here: &Merged,
+    rendered: &Rendered,
+    faults: &[Fault],
+) -> BTreeMap<ObjectName, BTreeSet<Check>> {
     let mut checks: BTreeMap<ObjectName, BTreeSet<Check>> = BTreeMap::new();
     let mut add = |ingress: &ObjectName, check| {
         checks.entry(ingress.clone()).or_default().insert(check);
@@ -219,6 +228,18 @@ fn checks(here: &Merged, rendered: &Rendered) -> BTreeMap<ObjectName, BTreeSet<C
             message: note.text.clone(),
         };
         if let Some(ingress) = &note.source.ingress {
+            add(ingress, check);
+        }
+    }
+    for fault in faults {
+        let source = &fault.source;
+        let is_annotation = !matches!(source.what, "server" | "location");
+        let check = Check {
+            reason: Reason::RefusedByNginx.to_string(),
+            key: is_annotation.then(|| source.what.to_owned()),
+            message: format!("{}{}", place(source), fault.reason),
+        };
+        if let Some(ingress) = &source.ingress {
             add(ingress, check);
         }
     }
@@ -251,9 +272,18 @@ fn snippets(here: &Merged) -> Vec<(&ObjectName, &'static str)> {
     snippets
 }
 
-fn config_map(found: &Objects, here: &Merged) -> Option<ConfigMapReport> {
+fn config_map(found: &Objects, here: &Merged, faults: &[Fault]) -> Option<ConfigMapReport> {
     let explainer = Explainer::new(&found.snapshot, &here.options, &here.outcome);
-    let report = explainer.config()?;
+    let mut report = explainer.config()?;
+    let faults = faults.iter().filter(|fault| fault.source.ingress.is_none());
+    for fault in faults {
+        let what = fault.source.what;
+        for used in report.keys.iter_mut().filter(|used| used.key == what) {
+            used.fate = Fate::Refused;
+            used.notes
+                .push(format!("nginx refuses it: {}", fault.reason));
+        }
+    }
     let keys = report.keys.len();
     let to_check = report.keys.into_iter();
     Some(ConfigMapReport {
