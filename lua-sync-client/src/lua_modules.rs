@@ -85,6 +85,7 @@ pub const MODULES: &[LuaModule] = modules![
     "ingress/peers.lua",
     "ingress/random.lua",
     "ingress/request_id.lua",
+    "ingress/routed.lua",
     "ingress/router.lua",
     "ingress/server_list.lua",
     "ingress/servers.lua",

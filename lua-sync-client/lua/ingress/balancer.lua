@@ -3,12 +3,15 @@
 local algorithm = require("ingress.balancer.algorithm")
 local backends = require("ingress.backends")
 local ngx_balancer = require("ngx.balancer")
+local routed = require("ingress.routed")
 local variants = require("ingress.variants")
 
+local forget = routed.forget
 local get = backends.get
 local get_last_failure = ngx_balancer.get_last_failure
 local gmatch = string.gmatch
 local peek = backends.peek
+local recall = routed.recall
 local set_current_peer = ngx_balancer.set_current_peer
 local set_more_tries = ngx_balancer.set_more_tries
 local var = ngx.var
@@ -48,9 +51,12 @@ end
 
 -- balancer_by_lua
 function _M.balance()
-  local tried = get_last_failure() and tried_peers() or nil
-  -- A long request body or an earlier attempt may lie between the rewrite phase and this: what went meanwhile is gone.
-  local backend = serving_backend(get)
+  local backend, tried = recall(), nil
+  if not backend then
+    -- A long request body or an earlier attempt lies between the rewrite phase and this: what went meanwhile is gone.
+    backend = serving_backend(get)
+    tried = get_last_failure() and tried_peers() or nil
+  end
   local instance = backend and backend.balancer
   if not instance then
     ngx.log(ngx.WARN, "backend ", var.proxy_upstream_name, " has lost its endpoints since the request began")
@@ -66,8 +72,9 @@ function _M.balance()
   end
 end
 
--- log_by_lua, only needed where an algorithm learns from responses.
+-- log_by_lua
 function _M.after_balance()
+  forget()
   if not algorithm.learns then
     return
   end

@@ -15,12 +15,16 @@ local DIGITS = 32
 -- Identifiers made at once.
 local COUNT = 256
 local BYTES = COUNT * DIGITS / 2
-local HEX = ffi.new("const char[17]", "0123456789abcdef")
 
 local _M = {}
 
 local bytes = ffi.new("unsigned char[?]", BYTES)
-local text = ffi.new("char[?]", 2 * BYTES)
+local text = ffi.new("uint16_t[?]", BYTES)
+-- The two digits of each byte, in one number.
+local digits_of = ffi.new("uint16_t[256]")
+for byte = 0, 255 do
+  ffi.copy(digits_of + byte, string.format("%02x", byte), 2)
+end
 local stock, used = "", 0
 
 local function refill()
@@ -28,9 +32,7 @@ local function refill()
     return false
   end
   for index = 0, BYTES - 1 do
-    local byte = bytes[index]
-    text[2 * index] = HEX[byte / 16]
-    text[2 * index + 1] = HEX[byte % 16]
+    text[index] = digits_of[bytes[index]]
   end
   stock, used = ffi_string(text, 2 * BYTES), 0
   return true

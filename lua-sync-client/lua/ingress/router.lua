@@ -4,9 +4,12 @@
 local backends = require("ingress.backends")
 local canary = require("ingress.canary")
 local request_id = require("ingress.request_id")
+local routed = require("ingress.routed")
 local variants = require("ingress.variants")
 
+local forget = routed.forget
 local get = backends.get_resolved
+local remember = routed.remember
 local set_header = ngx.req.set_header
 local var = ngx.var
 
@@ -28,21 +31,22 @@ local function report(backend, ...)
   end
 end
 
-local function goes_to_canary(backend)
+-- The canary of `backend`, if it is to serve the request.
+local function chosen_canary(backend)
   if is_affinitized(backend) then
-    return false
+    return nil
   end
   local alternative = get(backend.alternative)
   if not alternative or not alternative.balancer then
     report(backend, "canary ", backend.alternative, " has no endpoints")
-    return false
+    return nil
   elseif is_affinitized(alternative) then
-    return true
+    return alternative
   elseif not alternative.policy then
     report(backend, "canary ", backend.alternative, " has no traffic shaping policy")
-    return false
+    return nil
   end
-  return canary.wins(alternative.policy, var)
+  return canary.wins(alternative.policy, var) and alternative or nil
 end
 
 -- Sends the request to the backend that $default_backend names, and tells that why; or answers false.
@@ -66,6 +70,7 @@ end
 
 -- rewrite_by_lua. `names_requests` tells whether requests without an identifier get one here, in $req_id.
 function _M.rewrite(names_requests)
+  forget()
   local name = var.proxy_upstream_name
   -- A subrequest (authentication, mirror) shares the variables of the request it belongs to, not its backend.
   if not name or NOT_BALANCED[name] or ngx.is_subrequest then
@@ -82,8 +87,11 @@ function _M.rewrite(names_requests)
     return ngx.exit(ngx.HTTP_SERVICE_UNAVAILABLE)
   end
   if backend.alternative then
-    var.proxy_alternative_upstream_name = goes_to_canary(backend) and backend.alternative or ""
+    local chosen = chosen_canary(backend)
+    var.proxy_alternative_upstream_name = chosen and backend.alternative or ""
+    backend = chosen or backend
   end
+  remember(backend)
   if names_requests and not var.http_x_request_id then
     -- The map of this name would ask NGINX for one.
     var.req_id = request_id.next()
