@@ -45,6 +45,8 @@ pub(crate) struct Hosts {
     pub(crate) noted: BTreeSet<Host>,
     /// What there is to say about further names of hosts.
     pub(crate) name_diagnostics: Vec<Diagnostic>,
+    /// The claims to hosts that nobody serves: all of them are of [refused](crate::annotation::IngressSettings) Ingresses.
+    unserved: HashMap<Host, Vec<Claim>>,
     /// Hosts that want aliases.
     aliased: BTreeSet<Host>,
     /// Hosts that want clients of another name redirected to them.
@@ -91,8 +93,11 @@ impl Hosts {
         while let Some((host, first)) = touched.next() {
             let old = self.entries.remove(&host);
             let (mut claims, old) = old.map_or_else(
-                // Most hosts have one.
-                || (Vec::with_capacity(1), None),
+                || {
+                    let unserved = self.unserved.remove(&host);
+                    // Most hosts have one.
+                    (unserved.unwrap_or_else(|| Vec::with_capacity(1)), None)
+                },
                 |entry| (entry.claims, Some(entry.server)),
             );
             claims.retain(|claim: &Claim| !removed.contains(&claim.definition.name));
@@ -104,13 +109,19 @@ impl Hosts {
             self.aliased.remove(&host);
             self.redirecting.remove(&host);
             self.passing.remove(&host);
-            if claims.is_empty() && !host.is_catch_all() {
+            let is_served = claims.iter().any(|claim| !claim.is_refused());
+            if !is_served && !host.is_catch_all() {
                 self.servers.remove(&host);
                 self.decisions.remove(&host);
                 self.noted.remove(&host);
+                if !claims.is_empty() {
+                    self.unserved.insert(host, claims);
+                }
                 continue;
             }
-            let built = server::build(&host, &claims, context, upstreams, secrets);
+            // What nobody serves needs no guard.
+            let counted = if is_served { claims.as_slice() } else { &[] };
+            let built = server::build(&host, counted, context, upstreams, secrets);
             let mut aliases = old.as_ref().map_or(&[][..], |server| &server.aliases);
             if built.aliases.is_some() {
                 self.aliased.insert(host.clone());

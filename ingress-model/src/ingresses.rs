@@ -6,7 +6,7 @@ use hashbrown::{HashMap, HashSet};
 use k8s_openapi::api::networking::v1::Ingress;
 
 use crate::{
-    annotation::{self, IngressSettings},
+    annotation::{self, Guard, IngressSettings},
     changes::Changes,
     class::Refusal,
     context::Context,
@@ -162,18 +162,41 @@ fn read(
         entry.diagnostics.push(refusal.diagnostic(name));
         return (entry, None);
     }
-    let served = admit(name, ingress, snapshot, context, &mut entry.diagnostics);
-    entry.is_refused = served.is_none();
-    let served = served.or_else(|| fall_back(name, snapshot, context, &mut entry.diagnostics));
-    let (ingress, definition) = served.unzip();
+    let served = admit(
+        name,
+        ingress,
+        None,
+        snapshot,
+        context,
+        &mut entry.diagnostics,
+    );
+    if let Some((served, definition)) = served {
+        entry.definition = Some(Arc::new(definition));
+        return (entry, Some(served));
+    }
+    entry.is_refused = true;
+    let guard = Guard::read(ingress, &context.options, &context.config)
+        .filter(|_| check_name(name).is_ok());
+    let earlier = fall_back(
+        name,
+        guard.as_ref(),
+        snapshot,
+        context,
+        &mut entry.diagnostics,
+    );
+    let (served, definition) = earlier.unzip();
+    let definition = definition
+        .or_else(|| guard.map(|guard| stand_guard(name, ingress, guard, &mut entry.diagnostics)));
     entry.definition = definition.map(Arc::new);
-    (entry, ingress)
+    (entry, served)
 }
 
-/// An Ingress that is ours is served unless deep inspection or one of its annotations forbids it.
+/// An Ingress that is ours is served unless deep inspection or one of its annotations forbids it. It may be no more open
+/// than a guard allows.
 fn admit(
     name: &ObjectName,
     ingress: &Arc<Ingress>,
+    guard: Option<&Guard>,
     snapshot: &Snapshot,
     context: &Context,
     diagnostics: &mut Vec<Diagnostic>,
@@ -187,7 +210,10 @@ fn admit(
         diagnostics.push(refusal.diagnostic(name));
         return None;
     }
-    let settings = settings(ingress, context, diagnostics)?;
+    let mut settings = settings(ingress, context, diagnostics)?;
+    if let Some(guard) = guard {
+        guard.tighten(&mut settings);
+    }
     let policy = &context.config.policy;
     let location = settings.resolve(name, snapshot, options, policy, diagnostics);
     let definition = Definition::read(name, ingress, settings, location, diagnostics);
@@ -229,21 +255,74 @@ fn settings(
 /// ```
 fn fall_back(
     name: &ObjectName,
+    guard: Option<&Guard>,
     snapshot: &Snapshot,
     context: &Context,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Served> {
     let earlier = snapshot.last_good.get(name)?;
-    let served = admit(name, earlier, snapshot, context, &mut Vec::new())?;
-    let errors = diagnostics.iter().rev();
-    let refusal = errors.map(|fault| (fault.severity, fault.reason)).max();
-    diagnostics.push(Diagnostic::new(
-        ObjectRef::new(ObjectKind::Ingress, name.clone()),
-        Severity::Info,
-        refusal.map_or(Reason::InvalidAnnotation, |(_, reason)| reason),
-        "its last acceptable version goes on being served",
-    ));
+    let served = admit(name, earlier, guard, snapshot, context, &mut Vec::new())?;
+    let (_, definition) = &served;
+    let message = match &definition.location.denied {
+        Some(fault) => format!("the paths of its last acceptable version are closed: {fault}"),
+        None => "its last acceptable version goes on being served".to_owned(),
+    };
+    let reason = refusal_of(diagnostics);
+    let about = ObjectRef::new(ObjectKind::Ingress, name.clone());
+    diagnostics.push(Diagnostic::new(about, Severity::Info, reason, message));
     Some(served)
+}
+
+/// A refused Ingress of which no version is served keeps what it guards closed: clients of its hosts are asked for
+/// certificates, and its paths answer 503. That is so where another Ingress serves the host; alone it is no host.
+///
+/// ```
+/// use ingress_model::testing::Fixture;
+///
+/// let refused = [("auth-tls-secret", "shop/ca"), ("auth-tls-match-cn", "anybody")];
+/// let alone = Fixture::default().and_ingress("shop/a", &refused, &["a.test/x web:80"]);
+/// alone.merge().assert_hosts([]);
+/// let served = alone.and_ingress("shop/b", &[], &["a.test/ web:80"]).merge();
+/// let server = served.server("a.test").unwrap();
+/// assert!(server.client_auth.as_ref().unwrap().value.denied.is_some());
+/// assert!(server.locations.iter().any(|location| location.path == "/x/" && location.settings.denied.is_some()));
+/// ```
+fn stand_guard(
+    name: &ObjectName,
+    ingress: &Ingress,
+    guard: Guard,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Definition {
+    let settings = Arc::new(guard.into_settings());
+    let location = Arc::clone(&settings.location);
+    let mut definition = Definition::read(name, ingress, settings, location, &mut Vec::new());
+    definition.default_backend = None;
+    definition.catch_all = false;
+    definition.uses = Vec::new();
+    if definition.settings.server.client_auth.is_none() {
+        // Only who is asked for a certificate needs TLS.
+        definition.tls = Vec::new();
+    }
+    let asks = match &definition.settings.server.client_auth {
+        Some(auth) if auth.secret.is_err() => ", and these refuse every request",
+        Some(_) => ", and client certificates are asked for there",
+        None => "",
+    };
+    let reason = refusal_of(diagnostics);
+    diagnostics.push(Diagnostic::new(
+        definition.reference(),
+        Severity::Warning,
+        reason,
+        format!("what it guards is not open to everybody: its paths answer 503 on hosts that other Ingresses serve{asks}"),
+    ));
+    definition
+}
+
+/// Why the Ingress was refused.
+fn refusal_of(diagnostics: &[Diagnostic]) -> Reason {
+    let faults = diagnostics.iter().rev();
+    let gravest = faults.map(|fault| (fault.severity, fault.reason)).max();
+    gravest.map_or(Reason::InvalidAnnotation, |(_, reason)| reason)
 }
 
 /// Namespace and name have to be such as an API server accepts, since they become part of other names.

@@ -35,6 +35,11 @@ impl Claim {
     fn rule(&self) -> Option<&HostRule> {
         self.rule.and_then(|rule| self.definition.hosts.get(rule))
     }
+
+    /// Whether all that holds of the Ingress is who is let in.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.definition.settings.is_refused
+    }
 }
 
 /// A host's server, without further names, about which all hosts have to agree.
@@ -243,7 +248,10 @@ fn locations(
 /// # Ok::<_, ingress_model::testing::FixtureError>(())
 /// ```
 fn root_owner(claims: &[Claim], policy: ConflictPolicy) -> Option<&Definition> {
-    let mut definitions = claims.iter().map(|claim| claim.definition.as_ref());
+    let mut definitions = claims
+        .iter()
+        .filter(|claim| !claim.is_refused())
+        .map(|claim| claim.definition.as_ref());
     let first = definitions.clone().next()?;
     let oldest = policy == ConflictPolicy::OldestWins;
     let owner = definitions.find(|one| oldest || one.default_backend.is_some());

@@ -1,5 +1,6 @@
 //! Every row of `ANNOTATIONS.md` is read as the row says: its example changes what an Ingress leads to, under each of its
-//! names, and a value that cannot be used has the consequence that stands in the column *misused*.
+//! names, a value that cannot be used has the consequence that stands in the column *misused*, and one of another type
+//! than the column *value* says is reported.
 
 #![allow(
     clippy::expect_used,
@@ -9,7 +10,7 @@
 )]
 
 use ingress_model::{
-    Options,
+    Diagnostic, ObjectKind, ObjectName, ObjectRef, Options, Reason, Severity,
     annotation::{self, AnnotationInfo, IngressSettings, Scope, annotations, find},
     config::{GlobalConfig, Risk},
 };
@@ -82,16 +83,23 @@ fn permissive() -> GlobalConfig {
     GlobalConfig::parse(&config_map, &mut Vec::new())
 }
 
-/// What annotations lead to, and what is said about them.
+const PREFIX: &str = "nginx.ingress.kubernetes.io";
+
+/// What annotations lead to, and what is said about them, as text.
 fn read(annotations: &[(&str, &str)]) -> (Option<IngressSettings>, Vec<String>) {
-    let prefix = "nginx.ingress.kubernetes.io";
+    let (settings, said) = tell(annotations);
+    (settings, said.iter().map(ToString::to_string).collect())
+}
+
+/// What annotations lead to, and what is said about them.
+fn tell(annotations: &[(&str, &str)]) -> (Option<IngressSettings>, Vec<Diagnostic>) {
     let annotations = annotations.iter();
     let mut ingress = Ingress::default();
     ingress.metadata.namespace = Some("shop".into());
     ingress.metadata.name = Some("web".into());
     ingress.metadata.annotations = Some(
         annotations
-            .map(|(name, value)| (format!("{prefix}/{name}"), (*value).to_owned()))
+            .map(|(name, value)| (format!("{PREFIX}/{name}"), (*value).to_owned()))
             .collect(),
     );
     let options = Options {
@@ -100,10 +108,54 @@ fn read(annotations: &[(&str, &str)]) -> (Option<IngressSettings>, Vec<String>) 
     };
     let mut diagnostics = Vec::new();
     let settings = annotation::parse(&ingress, &options, &permissive(), &mut diagnostics);
-    (
-        settings,
-        diagnostics.iter().map(ToString::to_string).collect(),
-    )
+    (settings, diagnostics)
+}
+
+/// Values that are of no use to an annotation that takes what the page says.
+fn of_another_type(info: &AnnotationInfo) -> Vec<&'static str> {
+    const NO_NUMBERS: [&str; 8] = [
+        "many",
+        "1.5",
+        "1 2",
+        "0x10",
+        "1m",
+        "1e3",
+        "+",
+        "99999999999999999999",
+    ];
+    // Cookies may end in the past, and browsers may be told to remember nothing.
+    let may_be_negative = [
+        "cors-max-age",
+        "session-cookie-expires",
+        "session-cookie-max-age",
+    ];
+    let first = info.value.split(' ').next().unwrap_or_default();
+    match first {
+        "raw" => Vec::new(),
+        "boolean" => vec!["yes", "on", "2", "tRUE", "true;", "true false"],
+        "whole" | "seconds" | "kilobytes" => {
+            let below = (!may_be_negative.contains(&info.name)).then_some("-1");
+            NO_NUMBERS.into_iter().chain(below).collect()
+        }
+        "size" => vec!["8q", "-8k", "8kb", "1.5m", "k", "99999999999999999999"],
+        _ if info.value.starts_with("list of addresses") => {
+            vec![
+                "10.0.0.0/33",
+                "300.1.1.1",
+                "all",
+                "10.0.0.0/8;",
+                "10.0.0.0/8 10.1.0.0/16",
+            ]
+        }
+        _ if info.value.starts_with("list of statuses from") => {
+            vec!["399", "600", "499", "4xx", "404 503", "404,0"]
+        }
+        // Words to choose from, perhaps beside free text.
+        _ if first.starts_with('`') && !info.value.contains("characters") => {
+            vec!["nonsense;", "\"", "a b c"]
+        }
+        _ => vec!["a\"b;", "#", "\u{e4}"],
+    }
 }
 
 #[test]
@@ -162,4 +214,33 @@ fn every_name_leads_to_what_the_page_says_when_it_is_misused() {
             }
         }
     }
+}
+
+#[test]
+fn a_value_of_another_type_is_reported_with_the_object_and_the_key() {
+    let mut silent = Vec::new();
+    for row in rows() {
+        let companions = companions(row.info);
+        for (name, value) in row.names.iter().flat_map(|name| {
+            of_another_type(row.info)
+                .into_iter()
+                .map(move |it| (name, it))
+        }) {
+            let set = [companions.as_slice(), &[(*name, value)]].concat();
+            let (_, said) = tell(&set);
+            let about = ObjectRef::new(ObjectKind::Ingress, ObjectName::new("shop", "web"));
+            let key = format!("{PREFIX}/{name}");
+            let is_told = said.iter().any(|said| {
+                said.object == about
+                    && said.key.as_ref() == Some(&key)
+                    && said.severity >= Severity::Warning
+                    && said.reason == Reason::InvalidAnnotation
+                    && !said.message.is_empty()
+            });
+            if !is_told {
+                silent.push(format!("{name}: {value:?} {said:?}"));
+            }
+        }
+    }
+    assert!(silent.is_empty(), "{}", silent.join("\n"));
 }

@@ -50,11 +50,21 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
 /// Kept connections. They need HTTP/1.1 between client and NGINX, and a host that is known beforehand.
 pub(super) fn read(reader: &mut Reader<'_>, host: &str) -> Option<AuthKeepalive> {
     const MOST: u32 = 1_000_000;
-    // What is below zero is none, as zero is.
     let count = |reader: &mut Reader<'_>, name, most| {
-        reader.value(name, |text| {
-            scalar::within(scalar::integer(text)?.max(0), 0, most)
-        })
+        let number = reader.value(name, scalar::integer)?;
+        let checked = scalar::within(number, 0, most);
+        match checked {
+            Ok(count) => Some(count),
+            // What is below zero is none, as zero is.
+            Err(error) if number < 0 => {
+                reader.ineffective(name, &format!("{error}; no connections are kept"));
+                Some(0)
+            }
+            Err(error) => {
+                reader.misused(name, &error);
+                None
+            }
+        }
     };
     let connections = count(reader, "auth-keepalive", MOST)?;
     let keepalive = AuthKeepalive {

@@ -116,8 +116,8 @@ pub(super) fn read(reader: &mut Reader<'_>, own: &mut ProxySettings, above: &Pro
     }
 }
 
-/// The annotations that [`check`] looks at together.
-const BUFFERS: [&str; 4] = [
+/// The annotations, and the keys of the ConfigMap, that [`check`] looks at together.
+pub(crate) const BUFFERS: [&str; 4] = [
     "proxy-buffer-size",
     "proxy-buffers-number",
     "proxy-busy-buffers-size",
@@ -193,13 +193,14 @@ pub(crate) fn some_size(text: &str) -> Result<Size, ValueError> {
     Ok(size)
 }
 
-/// A size that NGINX does not take here falls back; text that is no size is worse.
+/// A size that NGINX does not take here, also for spaces in it, falls back; text that is no size is worse.
 pub(super) fn of_body(reader: &mut Reader<'_>) -> Option<Size> {
     const NAME: &str = "client-body-buffer-size";
     let read = reader.value(NAME, |text| {
-        let bytes = text.strip_suffix(['b', 'B']);
+        let joined = text.replace(' ', "");
+        let bytes = joined.strip_suffix(['b', 'B']);
         let is_size =
-            Size::parse(text).is_ok() || bytes.is_some_and(|it| it.parse::<u64>().is_ok());
+            Size::parse(&joined).is_ok() || bytes.is_some_and(|it| it.parse::<u64>().is_ok());
         match some_size(text) {
             Err(error) if !is_size => Err(error),
             read => Ok(read),
@@ -232,6 +233,7 @@ mod tests {
         ] {
             assert_eq!(settings(&[(name, "8g")]), settings(&[]), "{name}");
             assert_eq!(settings(&[(name, "1b")]), settings(&[]), "{name}");
+            assert_eq!(settings(&[(name, "8 k")]), settings(&[]), "{name}");
             let empty = settings(&[(name, "0")]);
             let may_be_empty = name == "proxy-max-temp-file-size";
             assert_eq!(empty != settings(&[]), may_be_empty, "{name}");

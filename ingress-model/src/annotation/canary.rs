@@ -115,10 +115,8 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Option<TrafficShaping> {
             .unwrap_or_default()
     };
     Some(TrafficShaping {
-        weight: number(reader, "canary-weight").unwrap_or(0),
-        weight_total: number(reader, "canary-weight-total")
-            .filter(|total| *total > 0)
-            .unwrap_or(100),
+        weight: number(reader, "canary-weight", 0).unwrap_or(0),
+        weight_total: number(reader, "canary-weight-total", 1).unwrap_or(100),
         header: text(reader, "canary-by-header", PLAIN),
         header_value: text(reader, "canary-by-header-value", PLAIN),
         header_pattern: header_pattern(reader),
@@ -160,10 +158,8 @@ fn may_be_pcre(pattern: &str) -> bool {
     only_there.iter().any(|text| pattern.contains(text)) || pattern.matches('[').count() > 1
 }
 
-fn number(reader: &mut Reader<'_>, name: &str) -> Option<u32> {
-    reader.value(name, |text| {
-        scalar::within(scalar::integer(text)?, 0, 1_000_000_000)
-    })
+fn number(reader: &mut Reader<'_>, name: &str, lowest: u32) -> Option<u32> {
+    reader.number(name, lowest, 1_000_000_000)
 }
 
 #[cfg(test)]
@@ -262,6 +258,6 @@ mod tests {
             ..TrafficShaping::default()
         };
         assert_eq!(settings(&bad).unwrap().canary, Some(want));
-        assert_eq!(faults(&bad).len(), 2);
+        assert_eq!(faults(&bad).len(), 3);
     }
 }

@@ -98,7 +98,7 @@ const VERIFY: &[(&str, VerifyClient)] = &[
 /// `None` without `auth-tls-secret`: the others mean nothing without it.
 pub(super) fn read(reader: &mut Reader<'_>) -> Option<ClientAuthSettings> {
     let secret = secret(reader)?;
-    Some(ClientAuthSettings {
+    let settings = ClientAuthSettings {
         secret,
         verify: reader
             .word("auth-tls-verify-client", VERIFY)
@@ -109,6 +109,16 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Option<ClientAuthSettings> {
         pass_certificate: reader
             .boolean("auth-tls-pass-certificate-to-upstream")
             .unwrap_or(false),
+    };
+    // The Ingress is refused for these, but what is left of its guard must not be laxer than its author meant.
+    let misused = ANNOTATIONS
+        .iter()
+        .find(|info| info.misuse == Misuse::Refuse && reader.is_misused(info.name));
+    Some(match misused {
+        Some(info) => {
+            ClientAuthSettings::closed(format!("annotation {} cannot be used", info.name))
+        }
+        None => settings,
     })
 }
 

@@ -3,6 +3,7 @@
 use crate::{
     layout::{Limits, LocationSettings},
     scalar,
+    value::ValueError,
 };
 
 use super::{
@@ -116,11 +117,17 @@ fn report_unbuffered(reader: &mut Reader<'_>, location: &LocationSettings) {
     }
 }
 
-/// A number; zero and what is below it stand for no limit. One that is too large for NGINX is the largest there is.
+/// A number; zero stands for no limit, and so does what is below it, which its author has to be told. One that is too
+/// large for NGINX is the largest there is.
 fn count(reader: &mut Reader<'_>, name: &str, most: u32) -> u32 {
     let Some(number) = reader.value(name, scalar::integer) else {
         return 0;
     };
+    if number < 0 {
+        let fault = ValueError::Range(number, 0, most.into());
+        reader.ineffective(name, &format!("{fault}; there is no limit"));
+        return 0;
+    }
     if number > most.into() {
         reader.warn(
             name,
@@ -163,11 +170,13 @@ mod tests {
 
     #[test]
     fn zero_and_less_is_no_limit() {
-        for number in ["0", "-1"] {
-            assert_eq!(
-                settings(&[("limit-rps", number)]).unwrap().location.limits,
-                None
-            );
+        for name in ["limit-rps", "limit-rpm", "limit-connections"] {
+            for (number, told) in [("0", 0), ("-1", 1)] {
+                let annotations = [(name, number)];
+                let location = settings(&annotations).unwrap().location;
+                assert_eq!(location.limits, None, "{name}: {number}");
+                assert_eq!(faults(&annotations).len(), told, "{name}: {number}");
+            }
         }
         let bursts = settings(&[("limit-rps", "1"), ("limit-burst-multiplier", "0")]).unwrap();
         assert_eq!(bursts.location.limits.as_ref().unwrap().burst_multiplier, 5);

@@ -17,6 +17,7 @@ mod custom_headers;
 pub(crate) mod external_auth;
 mod fastcgi;
 pub(crate) mod grammar;
+mod guard;
 mod limits;
 mod log;
 mod mirror;
@@ -50,6 +51,7 @@ use crate::{
     value::{Literal, Snippet, Template},
 };
 
+pub(crate) use self::guard::Guard;
 use self::reader::Reader;
 pub(crate) use self::reader::Use;
 pub(crate) use self::registry::cell;
@@ -70,6 +72,8 @@ pub struct IngressSettings {
     pub canary: Option<TrafficShaping>,
     /// That it holds nothing which another Ingress defines too: it is a canary that is switched off.
     pub yields: bool,
+    /// That no version of the Ingress is served: nothing holds but who is let in.
+    pub is_refused: bool,
     /// Raw configuration for the stream block (`stream-snippet`).
     pub stream_snippet: Option<Snippet>,
     /// The Service behind [`LocationSettings::default_backend`].
@@ -174,7 +178,9 @@ pub fn parse(
     config: &GlobalConfig,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<IngressSettings> {
-    read(&mut Reader::new(ingress, options, config, diagnostics))
+    let mut reader = Reader::new(ingress, options, config, diagnostics);
+    let settings = read(&mut reader);
+    (!reader.is_refused()).then_some(settings)
 }
 
 /// What becomes of the annotations of an Ingress when [`parse`] reads them.
@@ -185,7 +191,8 @@ pub(crate) fn uses(ingress: &Ingress, options: &Options, config: &GlobalConfig) 
     reader.uses()
 }
 
-fn read(reader: &mut Reader<'_>) -> Option<IngressSettings> {
+/// What the annotations say. It does not count if they make the reader refuse the Ingress.
+fn read(reader: &mut Reader<'_>) -> IngressSettings {
     let snippets = snippet::read(reader);
     let mut location = LocationSettings {
         backend_protocol: protocol::read(reader),
@@ -242,20 +249,18 @@ fn read(reader: &mut Reader<'_>) -> Option<IngressSettings> {
     let canary = canary::read(reader);
     let default_backend = custom_errors::default_backend(reader);
     location.default_backend = default_backend.as_ref().map(UpstreamName::stand_in);
-    if reader.is_refused() {
-        return None;
-    }
     location.denied = reader.denied();
-    Some(IngressSettings {
+    IngressSettings {
         location: Arc::new(location),
         server,
         backend,
         canary,
         yields: canary::is_dormant(reader),
+        is_refused: false,
         stream_snippet: snippets.stream,
         default_backend,
         references,
-    })
+    }
 }
 
 #[cfg(test)]

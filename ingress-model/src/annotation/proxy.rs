@@ -168,6 +168,9 @@ const CONDITIONS: &[&str] = &[
     "off",
 ];
 
+/// More endpoints than anybody has.
+const MOST_TRIES: u32 = 1_000_000_000;
+
 pub(super) fn read(reader: &mut Reader<'_>, location: &mut LocationSettings) {
     let above = &reader.config.render;
     location.body_size = other(reader.size("proxy-body-size"), Some(&above.proxy_body_size));
@@ -205,7 +208,7 @@ fn settings(reader: &mut Reader<'_>, above: &ProxySettings) -> ProxySettings {
             above.next_upstream_timeout.as_ref(),
         ),
         next_upstream_tries: other(
-            reader.number("proxy-next-upstream-tries", 0, 1_000),
+            reader.number("proxy-next-upstream-tries", 0, MOST_TRIES),
             above.next_upstream_tries.as_ref(),
         ),
         cookie_domain: other(
@@ -334,6 +337,7 @@ mod tests {
     use crate::{
         annotation::testing::{faults, settings, settings_with},
         config::GlobalConfig,
+        value::Seconds,
     };
 
     fn proxy(annotations: &[(&str, &str)]) -> ProxySettings {
@@ -375,11 +379,14 @@ mod tests {
 
     #[test]
     fn timeouts_are_whole_seconds() {
-        for bad in ["40k", "25 s", "x", "-1", "5s", "9999999999"] {
+        for bad in ["40k", "25 s", "x", "-1", "5s", "99999999999999999999"] {
             let annotations = [("proxy-read-timeout", bad)];
             assert_eq!(proxy(&annotations).read_timeout, None, "{bad:?}");
             assert_eq!(faults(&annotations).len(), 1, "{bad:?}");
         }
+        let long = [("proxy-read-timeout", "31536000")];
+        assert_eq!(proxy(&long).read_timeout, Some(Seconds(2_000_000)));
+        assert_eq!(faults(&long).len(), 1);
     }
 
     #[test]

@@ -44,6 +44,8 @@ pub(super) struct Reader<'a> {
     diagnostics: &'a mut Vec<Diagnostic>,
     denied: Option<String>,
     refused: bool,
+    /// Annotations that may not be used, for which the Ingress is refused.
+    withheld: BTreeSet<&'static str>,
     /// Keys of annotations whose value does not hold.
     unused: BTreeSet<&'a str>,
 }
@@ -89,6 +91,7 @@ impl<'a> Reader<'a> {
             diagnostics,
             denied: None,
             refused: false,
+            withheld: BTreeSet::new(),
             unused: BTreeSet::new(),
         };
         for (key, value) in ingress.metadata.annotations.iter().flatten() {
@@ -116,6 +119,7 @@ impl<'a> Reader<'a> {
     fn admit(&mut self, name: &'a str, entry: Entry<'a>) {
         let key = entry.key;
         let policy = self.policy();
+        let info = registry::find(name);
         if let Some(word) = policy
             .word_blocklist
             .iter()
@@ -124,10 +128,11 @@ impl<'a> Reader<'a> {
             let fault = format!(
                 "holds {word:?}, which the administrator does not allow; the Ingress is not served"
             );
+            self.withheld.extend(info.map(|info| info.name));
             self.refuse(key, Reason::RefusedAnnotation, fault);
             return;
         }
-        let Some(info) = registry::find(name) else {
+        let Some(info) = info else {
             let hint = registry::suggestion(name)
                 .map(|name| format!("; did you mean {name}?"))
                 .unwrap_or_default();
@@ -155,6 +160,7 @@ impl<'a> Reader<'a> {
                  annotations-risk-level); the Ingress is not served",
                 info.risk, policy.annotations_risk_level
             );
+            self.withheld.insert(info.name);
             self.refuse(key, Reason::RefusedAnnotation, fault);
             return;
         }
@@ -201,6 +207,24 @@ impl<'a> Reader<'a> {
     /// Why its locations are closed, if they are.
     pub(super) fn denied(&self) -> Option<String> {
         self.denied.clone()
+    }
+
+    /// Whether the annotation has a value that is not empty, or one that may not be used.
+    pub(super) fn asks_for(&self, name: &str) -> bool {
+        self.says(name) || self.withheld.contains(name)
+    }
+
+    /// Whether an annotation whose name begins so may not be used.
+    pub(super) fn is_withheld(&self, beginning: &str) -> bool {
+        self.withheld.iter().any(|name| name.starts_with(beginning))
+    }
+
+    /// Whether the value turned out not to be usable; not that it means nothing without another annotation.
+    pub(super) fn is_misused(&self, name: &str) -> bool {
+        let needed = registry::find(name).and_then(|info| info.needs);
+        let is_lonely = needed.is_some_and(|needed| !self.has(needed));
+        let entry = self.entry(name).filter(|_| !is_lonely);
+        entry.is_some_and(|entry| self.unused.contains(entry.key))
     }
 
     /// What became of the annotations, once they are read.
@@ -295,9 +319,17 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Whole seconds.
+    /// Whole seconds; a time too long for NGINX is the longest there is.
     pub(super) fn seconds(&mut self, name: &str) -> Option<Seconds> {
-        self.number(name, 0, scalar::LONGEST).map(Seconds)
+        let longest = scalar::LONGEST;
+        let number = self.value(name, scalar::integer)?;
+        if number > longest.into() {
+            let message = format!("{number} s is longer than NGINX counts; it is {longest} s");
+            self.warn(name, message);
+            return Some(Seconds(longest));
+        }
+        self.value(name, |_| scalar::within(number, 0, longest))
+            .map(Seconds)
     }
 
     pub(super) fn size(&mut self, name: &str) -> Option<Size> {

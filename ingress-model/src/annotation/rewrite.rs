@@ -3,7 +3,7 @@
 use crate::{config::Risk, layout::LocationSettings};
 
 use super::{
-    grammar::CAPTURES,
+    grammar::{CAPTURES, Grammar},
     reader::Reader,
     registry::{ANNOTATION, AnnotationInfo, Misuse, Scope},
 };
@@ -49,11 +49,13 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
 ];
 
+const PREFIX: Grammar = Grammar::new("-._~/:$ ", "letters, digits, spaces and -._~/:$");
+
 pub(super) fn read(reader: &mut Reader<'_>, location: &mut LocationSettings) {
     location.rewrite_target = reader.template("rewrite-target", CAPTURES);
     location.use_regex = reader.boolean("use-regex").unwrap_or(false);
     location.rewrite_log = reader.boolean("enable-rewrite-log").unwrap_or(false);
-    let prefix = reader.template("x-forwarded-prefix", CAPTURES);
+    let prefix = reader.template("x-forwarded-prefix", PREFIX);
     location.forwarded_prefix = prefix.filter(|_| location.rewrite_target.is_some());
 }
 
@@ -91,6 +93,8 @@ mod tests {
             with.location.forwarded_prefix.as_ref().unwrap().as_str(),
             "/p"
         );
+        let spaced = settings(&[("x-forwarded-prefix", "/p q"), ("rewrite-target", "/")]);
+        assert!(spaced.unwrap().location.forwarded_prefix.is_some());
         let without = settings(&[("x-forwarded-prefix", "/p")]).unwrap();
         assert_eq!(without.location.forwarded_prefix, None);
         assert_eq!(faults(&[("x-forwarded-prefix", "/p")]).len(), 1);

@@ -190,12 +190,15 @@ impl<'a> Oracle<'a> {
             ConflictPolicy::OldestWins => any,
         };
         let decided = self.decided(host, &Subject::Tls);
+        // Without TLS nobody could be asked for a certificate: whoever is refused brings it along.
+        let guard = decided.filter(|name| self.is_refused(name));
+        let guard = guard.filter(|_| self.holder(lists).is_none());
         ensure!(
-            decided == holder,
+            decided == holder || guard.is_some(),
             "TLS of {host}: {decided:?}, not {holder:?}"
         );
         let is_tls = self.outcome.model.layout.servers[host].tls;
-        ensure!(is_tls == holder.is_some(), "TLS of {host}: {is_tls}");
+        ensure!(is_tls == decided.is_some(), "TLS of {host}: {is_tls}");
         Ok(())
     }
 
