@@ -11,7 +11,7 @@ use ipnet::IpNet;
 use crate::{
     capabilities::Module,
     rendered::{Checksum, FileContent, RelativePath},
-    value::{Printed, Unprintable, constant, literal, plain, template, word},
+    value::{self, Printed, Unprintable, constant, literal, plain, template, word},
 };
 
 use super::{
@@ -21,7 +21,7 @@ use super::{
 
 /// `deny` and `allow`, in the order in which NGINX asks them.
 pub(crate) fn addresses(settings: &LocationSettings) -> Vec<Directive> {
-    let rule = |name| move |network: &IpNet| directive(name, [word(network)]);
+    let rule = |name| move |network: &IpNet| directive(name, [value::network(network)]);
     let mut rules: Vec<_> = settings.deny.iter().map(rule("deny")).collect();
     rules.extend(settings.allow.iter().map(rule("allow")));
     if !settings.allow.is_empty() {
@@ -189,7 +189,7 @@ impl ZonesView {
         }
         Ok(Self {
             id: word(format_args!("{id:016x}")),
-            exempt: zones.exempt.iter().map(word).collect(),
+            exempt: zones.exempt.iter().map(value::network).collect(),
             key: template(context.config.limit_conn_zone_variable.as_str())?,
             zones: directives,
         })

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use crate::{
     capabilities::Module,
     source_map::Note,
-    value::{Printed, Unprintable, plain, switch, time, word},
+    value::{Printed, Unprintable, network, plain, switch, time, word},
 };
 
 use super::{
@@ -156,8 +156,8 @@ pub(crate) fn directives(
     for header in &config.hide_headers {
         add("proxy_hide_header", vec![plain(header.as_str())?]);
     }
-    for network in &config.block_cidrs {
-        add("deny", vec![word(network)]);
+    for blocked in &config.block_cidrs {
+        add("deny", vec![network(blocked)]);
     }
     Ok(settings)
 }

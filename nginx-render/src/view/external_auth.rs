@@ -13,7 +13,8 @@ use crate::{
     rendered::Checksum,
     source_map::{END, Source, Sources},
     value::{
-        Printed, Unprintable, concatenated, constant, literal, plain, switch, template, time, word,
+        Printed, Unprintable, concatenated, constant, literal, plain, round_time, switch, template,
+        time, word,
     },
 };
 
@@ -433,7 +434,10 @@ fn caching(
     ];
     directives.extend(cache.valid.iter().map(|valid| {
         let statuses = valid.statuses.iter().map(word);
-        directive("proxy_cache_valid", statuses.chain([word(valid.time)]))
+        directive(
+            "proxy_cache_valid",
+            statuses.chain([round_time(valid.time)]),
+        )
     }));
     Ok(directives)
 }

@@ -120,18 +120,22 @@ pub(crate) fn full_forwarded_for(config: &RenderConfig) -> &'static str {
     }
 }
 
-/// Facts about the client's certificate.
+/// Facts about the client's certificate. What a client says about it itself reaches nobody.
 pub(crate) fn of_certificate(
     client_auth: &ClientAuth,
 ) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let certificate = client_auth
-        .pass_certificate
-        .then_some(("ssl-client-cert", "$ssl_client_escaped_cert"));
-    certificate.into_iter().chain([
+    let certificate = if client_auth.pass_certificate {
+        "$ssl_client_escaped_cert"
+    } else {
+        "\"\""
+    };
+    let facts = [
+        ("ssl-client-cert", certificate),
         ("ssl-client-verify", "$ssl_client_verify"),
         ("ssl-client-subject-dn", "$ssl_client_s_dn"),
         ("ssl-client-issuer-dn", "$ssl_client_i_dn"),
-    ])
+    ];
+    facts.into_iter()
 }
 
 /// The variable that holds a request header: `$http_x_forwarded_for`.

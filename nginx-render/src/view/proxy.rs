@@ -204,7 +204,7 @@ fn of_proxy(proxy: &ProxySettings) -> Result<Vec<Directive>, Unprintable> {
     );
     add(
         "proxy_next_upstream_timeout",
-        proxy.next_upstream_timeout.map(|t| vec![time(t)]),
+        proxy.next_upstream_timeout.map(|t| vec![word(t.0)]),
     );
     add(
         "proxy_next_upstream_tries",

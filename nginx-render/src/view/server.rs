@@ -15,8 +15,8 @@ use crate::{
     capabilities::Module,
     source_map::{END, Mark, Note, Source, Text},
     value::{
-        Printed, Unprintable, argument, concatenated, constant, literal, plain, switch, template,
-        word,
+        Printed, Unprintable, argument, concatenated, constant, literal, network, plain, switch,
+        template, word,
     },
 };
 
@@ -465,6 +465,6 @@ fn status_clients(context: &Context<'_>) -> Vec<Directive> {
         .iter()
         .filter(|_| context.has_ipv6());
     let allowed = config.nginx_status_ipv4_whitelist.iter().chain(v6);
-    let allow = allowed.map(|network| directive("allow", [word(network)]));
+    let allow = allowed.map(|allowed| directive("allow", [network(allowed)]));
     allow.chain([directive("deny", [word("all")])]).collect()
 }

@@ -146,7 +146,7 @@ pub(crate) const ROWS: &[Row] = &[
     ("proxy-max-temp-file-size", "64m", &[], Shown("proxy_max_temp_file_size 64m;")),
     ("proxy-http-version", "1.0", &[], Shown("proxy_http_version 1.0;")),
     ("proxy-next-upstream", "error http_502", &[], Shown("proxy_next_upstream error http_502;")),
-    ("proxy-next-upstream-timeout", "10", &[], Shown("proxy_next_upstream_timeout 10s;")),
+    ("proxy-next-upstream-timeout", "10", &[], Shown("proxy_next_upstream_timeout 10;")),
     ("proxy-next-upstream-tries", "2", &[], Shown("proxy_next_upstream_tries 2;")),
     ("retry-non-idempotent", "true", &[], Shown("proxy_next_upstream error timeout non_idempotent;")),
     ("proxy-cookie-domain", "a.test b.test", &[], Shown("proxy_cookie_domain a.test b.test;")),
@@ -185,7 +185,7 @@ pub(crate) const ROWS: &[Row] = &[
     ("global-auth-request-redirect", "http://shop.test/", AUTH, ShownIn("web.test", "X-Auth-Request-Redirect \"http://shop.test/\"")),
     ("global-auth-snippet", "proxy_set_header X-From edge;", AUTH, ShownIn("web.test", "proxy_set_header X-From edge;")),
     ("global-auth-cache-key", "$remote_user", AUTH, ShownIn("web.test", "proxy_cache auth_cache;")),
-    ("global-auth-cache-duration", "200 7m", &[("global-auth-url", "http://auth.test/check"), ("global-auth-cache-key", "$remote_user")], ShownIn("web.test", "proxy_cache_valid 200 420s;")),
+    ("global-auth-cache-duration", "200 7m", &[("global-auth-url", "http://auth.test/check"), ("global-auth-cache-key", "$remote_user")], ShownIn("web.test", "proxy_cache_valid 200 7m;")),
     ("global-auth-always-set-cookie", "true", AUTH, ShownIn("web.test", "add_header Set-Cookie $auth_cookie always;")),
     ("enable-auth-access-log", "true", AUTH, GoneIn("web.test", "access_log off;")),
     // Logs.

@@ -117,7 +117,7 @@ pub(crate) const ROWS: &[Row] = &[
     ("auth-proxy-set-headers", "shop/headers", Shown(r#"proxy_set_header "X-Team" "shop";"#), Some("headers"), &[ASK]),
     ("auth-request-redirect", "http://shop.test/", Shown(r#"X-Auth-Request-Redirect "http://shop.test/";"#), BREAKS, &[ASK]),
     ("auth-cache-key", "$remote_user", Shown("proxy_cache auth_cache;"), BREAKS, &[ASK]),
-    ("auth-cache-duration", "200 10m", Shown("proxy_cache_valid 200 600s;"), Some("200"), &[ASK, ("auth-cache-key", "$remote_user")]),
+    ("auth-cache-duration", "200 10m", Shown("proxy_cache_valid 200 10m;"), Some("200"), &[ASK, ("auth-cache-key", "$remote_user")]),
     ("auth-always-set-cookie", "true", Shown("add_header Set-Cookie $auth_cookie always;"), MAYBE, &[ASK]),
     ("auth-keepalive", "7", Main("keepalive 7;"), WORD, &[HTTP1, ASK]),
     ("auth-keepalive-requests", "55", Main("keepalive_requests 55;"), WORD, &[HTTP1, ASK, KEPT]),
@@ -127,7 +127,7 @@ pub(crate) const ROWS: &[Row] = &[
     ("enable-global-auth", "false", Gone("auth_request "), MAYBE, &[("key:global-auth-url", "http://auth.test/")]),
     // Addresses of clients, and several access checks.
     ("allowlist-source-range", "10.0.0.0/8", Shown("allow 10.0.0.0/8;"), Some("all"), &[]),
-    ("denylist-source-range", "192.0.2.7", Shown("deny 192.0.2.7/32;"), Some("all"), &[]),
+    ("denylist-source-range", "192.0.2.7", Shown("deny 192.0.2.7;"), Some("all"), &[]),
     ("satisfy", "any", Shown("satisfy any;"), Some("some"), &[]),
     // Limits.
     ("limit-connections", "8", Shown("limit_conn limit_"), WORD, &[]),
