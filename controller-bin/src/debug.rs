@@ -39,7 +39,7 @@ pub(crate) fn router(insight: Insight) -> Router {
     Router::new()
         .route(ISOLATED, get(isolated))
         .route(MODEL, get(model))
-        .layer(middleware::from_fn(near::refuse_strangers))
+        .route_layer(middleware::from_fn(near::refuse_strangers))
         .with_state(insight)
 }
 

@@ -78,6 +78,9 @@ async fn the_page_is_for_this_machine_and_only_if_asked_for() {
     let refused = page(&site, "rebound.test", "/ui").await;
     assert_eq!(refused.status, 403);
     assert!(!refused.body.contains("shop.test"));
+    // The other pages of the port are for everybody.
+    assert_eq!(page(&site, "rebound.test", "/healthz").await.status, 200);
+    assert_eq!(page(&site, "rebound.test", "/nowhere").await.status, 404);
     drop(site);
     let (site, _backend) = self::site(&[]).await;
     assert_eq!(page(&site, "localhost", "/ui").await.status, 404);

@@ -41,7 +41,7 @@ struct Question {
 pub fn router(board: Arc<Board>) -> Router {
     Router::new()
         .route("/ui", get(answer))
-        .layer(middleware::from_fn(near::refuse_strangers))
+        .route_layer(middleware::from_fn(near::refuse_strangers))
         .with_state(board)
 }
 
