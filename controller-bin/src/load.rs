@@ -188,6 +188,7 @@ impl Loader {
             checksum: tested.rendered.checksum.to_string(),
         };
         let recovered = recovered(before.as_ref(), &files);
+        let outcome = Arc::clone(&files.outcome);
         let runs = before
             .as_ref()
             .is_some_and(|before| before.checksum == files.checksum);
@@ -201,7 +202,7 @@ impl Loader {
             self.memory.taken = Some(files.clone());
             self.plane.set_loaded(Some(files));
             self.plane.set_room(room);
-            self.tell_recovered(&recovered);
+            self.tell_recovered(&recovered, &outcome);
             self.plane.tell().await?;
             return Ok(());
         }
@@ -264,7 +265,7 @@ impl Loader {
             "loaded",
         );
         self.observer.loaded(&load);
-        self.tell_recovered(&recovered);
+        self.tell_recovered(&recovered, &outcome);
         // What only old servers used may go now.
         self.plane.tell().await?;
         self.configuration.tidy(&tested.rendered);
@@ -463,9 +464,13 @@ impl Loader {
         })
     }
 
-    fn tell_recovered(&self, ingresses: &[ObjectName]) {
+    fn tell_recovered(&self, ingresses: &[ObjectName], now: &Outcome) {
         for ingress in ingresses {
-            info!(%ingress, "nginx does not refuse this Ingress any more");
+            if now.last_good.get(ingress).is_some() {
+                info!(%ingress, "nginx does not refuse this Ingress any more");
+            } else {
+                info!(%ingress, "an Ingress that nginx refused is not there any more");
+            }
             self.observer.recovered(ingress);
         }
     }

@@ -15,13 +15,7 @@ use site::{
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_that_is_killed_knows_everything_again() {
-    let one = Backend::start("one").await;
-    let site = Site::with_manifests(&[
-        ("service.yaml", &one.service("one")),
-        ("a.yaml", &ingress("a", "a.test", "one", "")),
-    ])
-    .await;
-    site.answers("a.test", "/", 200, "one").await;
+    let (site, _one) = Site::with_one("one").await;
     let before = site.workers();
     for pid in &before {
         send(*pid, Signal::KILL);
@@ -34,14 +28,8 @@ async fn a_worker_that_is_killed_knows_everything_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_nginx_that_hangs_is_told_when_it_goes_on() {
-    let one = Backend::start("one").await;
+    let (site, _one) = Site::with_one("app").await;
     let two = Backend::start("two").await;
-    let site = Site::with_manifests(&[
-        ("service.yaml", &one.service("app")),
-        ("a.yaml", &ingress("a", "a.test", "app", "")),
-    ])
-    .await;
-    site.answers("a.test", "/", 200, "one").await;
     let workers = site.workers();
     for pid in &workers {
         send(*pid, Signal::STOP);
@@ -90,14 +78,8 @@ async fn a_full_disk_delays_an_update_only() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_directory_that_cannot_be_written_delays_an_update_only() {
     need_root();
-    let one = Backend::start("one").await;
+    let (site, _one) = Site::with_one("one").await;
     let two = Backend::start("two").await;
-    let site = Site::with_manifests(&[
-        ("service.yaml", &one.service("one")),
-        ("a.yaml", &ingress("a", "a.test", "one", "")),
-    ])
-    .await;
-    site.answers("a.test", "/", 200, "one").await;
     let read_only = ReadOnly::mount(&site.nginx_file(""));
     site.write("b.yaml", &ingress("b", "b.test", "one", ""));
     site.until("a file cannot be written", async || {
@@ -113,13 +95,7 @@ async fn a_directory_that_cannot_be_written_delays_an_update_only() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_controller_that_is_killed_is_followed_by_one_that_knows_everything() {
-    let one = Backend::start("one").await;
-    let mut site = Site::with_manifests(&[
-        ("service.yaml", &one.service("one")),
-        ("a.yaml", &ingress("a", "a.test", "one", "")),
-    ])
-    .await;
-    site.answers("a.test", "/", 200, "one").await;
+    let (mut site, _one) = Site::with_one("one").await;
     let orphan = site.nginx();
     site.write("b.yaml", &ingress("b", "b.test", "one", ""));
     site.replace().await;
@@ -133,13 +109,7 @@ async fn a_controller_that_is_killed_is_followed_by_one_that_knows_everything() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_controller_in_the_same_directory_gives_up_and_harms_nobody() {
-    let one = Backend::start("one").await;
-    let site = Site::with_manifests(&[
-        ("service.yaml", &one.service("one")),
-        ("a.yaml", &ingress("a", "a.test", "one", "")),
-    ])
-    .await;
-    site.answers("a.test", "/", 200, "one").await;
+    let (site, _one) = Site::with_one("one").await;
     let nginx = site.nginx();
     let [http, https, status, default, healthz] = free_ports();
     let ports = [
@@ -164,13 +134,7 @@ async fn a_second_controller_in_the_same_directory_gives_up_and_harms_nobody() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_signal_during_a_reload_ends_in_good_order() {
-    let one = Backend::start("one").await;
-    let mut site = Site::with_manifests(&[
-        ("service.yaml", &one.service("one")),
-        ("a.yaml", &ingress("a", "a.test", "one", "")),
-    ])
-    .await;
-    site.answers("a.test", "/", 200, "one").await;
+    let (mut site, _one) = Site::with_one("one").await;
     let master = site.nginx();
     site.write("b.yaml", &ingress("b", "b.test", "one", ""));
     site.until("the new configuration is on the disk", async || {

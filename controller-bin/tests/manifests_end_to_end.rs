@@ -139,13 +139,7 @@ async fn each_host_shows_its_own_certificate() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_broken_file_changes_nothing_and_stops_nobody() {
-    let one = Backend::start("one").await;
-    let site = Site::with_manifests(&[
-        ("service.yaml", &one.service("one")),
-        ("a.yaml", &ingress("a", "a.test", "one", "")),
-    ])
-    .await;
-    site.answers("a.test", "/", 200, "one").await;
+    let (site, _one) = Site::with_one("one").await;
     site.write(
         "a.yaml",
         "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: [\n",
@@ -216,13 +210,7 @@ async fn an_ingress_is_found_that_nginx_refuses_without_naming_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_nginx_that_is_killed_comes_back_with_everything() {
-    let one = Backend::start("one").await;
-    let site = Site::with_manifests(&[
-        ("service.yaml", &one.service("one")),
-        ("a.yaml", &ingress("a", "a.test", "one", "")),
-    ])
-    .await;
-    site.answers("a.test", "/", 200, "one").await;
+    let (site, _one) = Site::with_one("one").await;
     let master = site.nginx();
     send(master, Signal::KILL);
     site.until("another nginx runs", async || {

@@ -11,14 +11,8 @@ use site::{
 /// Whether an update arrives although this happens to it, once it does not happen any more. `arrives` says whether it
 /// does so all the same, without the controller's knowledge.
 async fn an_update_is_told_after(harm: Harm, arrives: bool) {
-    let one = Backend::start("one").await;
+    let (site, one) = Site::with_one("app").await;
     let two = Backend::start("two").await;
-    let site = Site::with_manifests(&[
-        ("service.yaml", &one.service("app")),
-        ("a.yaml", &ingress("a", "a.test", "app", "")),
-    ])
-    .await;
-    site.answers("a.test", "/", 200, "one").await;
     let mut port = StatusPort::intercept(&site).await;
     port.set(harm).await;
     site.write("service.yaml", &two.service("app"));
@@ -61,13 +55,7 @@ async fn a_lost_answer_confuses_nobody() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_port_that_is_gone_is_brought_back_by_the_next_load() {
-    let one = Backend::start("one").await;
-    let site = Site::with_manifests(&[
-        ("service.yaml", &one.service("app")),
-        ("a.yaml", &ingress("a", "a.test", "app", "")),
-    ])
-    .await;
-    site.answers("a.test", "/", 200, "one").await;
+    let (site, _one) = Site::with_one("app").await;
     move_away(&site).await;
     site.write("b.yaml", &ingress("b", "b.test", "app", ""));
     site.answers("b.test", "/", 200, "one").await;

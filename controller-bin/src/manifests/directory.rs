@@ -243,8 +243,12 @@ impl Directory {
     fn refuse(&mut self, path: PathBuf, stamp: Option<Stamp>, refused: ManifestError) {
         let file = self.files.entry(path).or_default();
         if file.error.as_ref() != Some(&refused) {
-            let kept = file.objects.len();
-            error!(error = %refused, kept, "cannot read a manifest; what it said before holds");
+            match file.objects.len() {
+                0 => error!(error = %refused, "cannot read a manifest; it is left out"),
+                objects => {
+                    error!(error = %refused, objects, "cannot read a manifest; what it said before holds");
+                }
+            }
         }
         file.stamp = stamp;
         file.error = Some(refused);

@@ -5,7 +5,7 @@ use super::{
     site::{
         Site,
         backend::{Backend, annotated, ingress},
-        open_directory,
+        http, open_directory,
     },
 };
 
@@ -159,7 +159,30 @@ async fn a_running_controller_is_asked_what_its_nginx_refuses() {
     let said = ask(&["explain", "a.test/"]);
     said.has_line(&["answer", "1 endpoint"]);
 
-    // Whoever is elsewhere is told nothing, and one who does not run cannot tell.
+    site.remove("b.yaml");
+    site.until("it is said to be gone", async || {
+        let said = "an Ingress that nginx refused is not there any more";
+        (site.logged(said) == 1).then_some(())
+    })
+    .await;
+    assert!(!ask(&["ingresses"]).text.contains("b.test"));
+
+    // Pages in a browser that reach us under a name of theirs are told nothing; what is not there is not there for anybody.
+    for (path, host, status) in [
+        ("/debug/isolated", "localhost", 200),
+        ("/debug/isolated", "evil.test", 403),
+        ("/debug/model", "evil.test", 403),
+        ("/nowhere", "evil.test", 404),
+    ] {
+        let answer = http::get(site.ports.healthz, host, path).await;
+        assert_eq!(
+            answer.map(|answer| answer.status),
+            Some(status),
+            "{host}{path}"
+        );
+    }
+
+    // One that does not run cannot tell.
     let nobody = open_directory();
     let said = run(&["ingresses", &from(&nobody), "--running", "--healthz-port=1"]);
     assert_eq!((said.code, said.text.as_str()), (2, ""), "{said:?}");

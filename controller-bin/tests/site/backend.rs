@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use axum::{Router, http::Uri};
 use tokio::{net::TcpListener, task::JoinHandle};
 
+use super::Site;
+
 /// Headers of every answer of a [`Backend`].
 pub(crate) const HEADERS: [&str; 2] = ["x-a", "x-b"];
 
@@ -50,6 +52,21 @@ impl Backend {
 impl Drop for Backend {
     fn drop(&mut self) {
         self.serving.abort();
+    }
+}
+
+impl Site {
+    /// A site whose host `a.test` is answered by one back end, `one`. Its Ingress `a` is in `a.yaml`, its Service, which is
+    /// called as given, in `service.yaml`.
+    pub(crate) async fn with_one(service: &str) -> (Self, Backend) {
+        let one = Backend::start("one").await;
+        let site = Self::with_manifests(&[
+            ("service.yaml", &one.service(service)),
+            ("a.yaml", &ingress("a", "a.test", service, "")),
+        ])
+        .await;
+        site.answers("a.test", "/", 200, "one").await;
+        (site, one)
     }
 }
 

@@ -115,7 +115,7 @@ impl GlobalConfig {
                 report.tell(written, Reason::InvalidConfigKey, Fate::InPart, message);
             }
         }
-        draft.finish(report)
+        draft.finish(&entries, report)
     }
 }
 
@@ -151,20 +151,25 @@ impl Draft {
         Ok(good.into_iter().collect())
     }
 
-    /// Settles what depends on several keys.
-    fn finish(mut self, report: &mut Report<'_>) -> GlobalConfig {
+    /// Settles what depends on several keys. `entries` are those that are there, as written.
+    fn finish(
+        mut self,
+        entries: &BTreeMap<&str, (&str, &str)>,
+        report: &mut Report<'_>,
+    ) -> GlobalConfig {
         let defaults = RenderConfig::default().proxy;
         let proxy = &mut self.render.proxy;
         if let Err(error) = buffers::check(proxy, &ProxySettings::default()) {
             let message = format!("{error}; the defaults hold for all four keys of proxy buffers");
-            let key = "proxy-buffer-size";
-            report.tell(key, Reason::InvalidConfigKey, Fate::Refused, message);
-            for key in [
-                "proxy-buffers-number",
-                "proxy-busy-buffers-size",
-                "proxy-max-temp-file-size",
-            ] {
-                report.fates.insert(key.to_owned(), Fate::Refused);
+            let there = buffers::BUFFERS.iter().filter_map(|key| entries.get(key));
+            let there: Vec<_> = there.map(|(written, _)| *written).collect();
+            // The one that the message begins with is at fault.
+            let at_fault = there.iter().find(|written| message.starts_with(**written));
+            if let Some(written) = at_fault.or_else(|| there.first()) {
+                report.tell(written, Reason::InvalidConfigKey, Fate::Refused, message);
+            }
+            for written in there {
+                report.fates.insert(written.to_owned(), Fate::Refused);
             }
             proxy.buffer_size = defaults.buffer_size;
             proxy.buffers_number = defaults.buffers_number;
@@ -412,6 +417,21 @@ mod tests {
         assert!(!config.render.hsts);
         assert_eq!(config.render.keep_alive, RenderConfig::default().keep_alive);
         assert_eq!(faults.len(), 2);
+    }
+
+    #[test]
+    fn buffers_that_contradict_each_other_are_told_of_by_the_keys_that_are_there() {
+        let (config, faults) = parse(&[("proxy-max-temp-file-size", "1k"), ("keep-alive", "9")]);
+        assert_eq!(config.render.proxy, RenderConfig::default().proxy);
+        let [fault] = &faults[..] else {
+            panic!("{faults:?}")
+        };
+        assert!(fault.contains(": proxy-max-temp-file-size: "), "{fault}");
+        let both = [
+            ("proxy-max-temp-file-size", "1k"),
+            ("proxy-buffer-size", "2k"),
+        ];
+        assert_eq!(parse(&both).1.len(), 2);
     }
 
     #[test]
