@@ -154,6 +154,7 @@ fn show_server(server: &Arc<Server>, text: &mut String) {
         if let Some(redirect) = &location.settings.redirect {
             write!(text, " redirect {}", redirect.target.as_str()).unwrap();
         }
+        flag(text, "closed", location.settings.denied.is_some());
         text.push('\n');
     }
 }
