@@ -1,5 +1,7 @@
 //! Who the client is, and what it asked for: headers of proxies in front of NGINX, if they are trusted.
 
+use ingress_model::value::Snippet;
+
 use crate::{
     capabilities::Module,
     value::{Printed, Unprintable, argument, constant, network, plain, switch, word},
@@ -19,13 +21,13 @@ pub(crate) struct ForwardedView {
     /// Whether only some connections begin with a PROXY header: those of a port where NGINX looks at each connection
     /// before it passes it on.
     pub(crate) mixes: bool,
-    /// The variable with the port that the client connected to.
-    pub(crate) arrival_port: Printed,
-    /// The variable with the port that the client asked for: that of a header, or the one above. A map costs a request
-    /// as much as two headers do, so none stands between two variables that are always the same.
-    pub(crate) passed_port: Printed,
-    /// The variable with the scheme that the client asked for, likewise.
-    pub(crate) client_scheme: Printed,
+    /// The name of the variable with the port that the client connected to.
+    pub(crate) arrival_port: &'static str,
+    /// The name of the variable with the port that the client asked for: that of a header, or the one above. A map costs
+    /// a request as much as two headers do, so none stands between two variables that are always the same.
+    pub(crate) passed_port: &'static str,
+    /// The name of the variable with the scheme that the client asked for, likewise.
+    pub(crate) client_scheme: &'static str,
     pub(crate) https_port: u16,
     /// The variable with the address that connected to NGINX.
     pub(crate) last_hop: Printed,
@@ -83,22 +85,22 @@ impl ForwardedView {
         });
         let variable = |name: &str| constant(name.to_owned());
         let arrival_port = match (proxy_protocol, mixes) {
-            (true, _) => "$proxy_protocol_server_port",
-            (false, true) => "$arrival_port",
-            (false, false) => "$server_port",
+            (true, _) => "proxy_protocol_server_port",
+            (false, true) => "arrival_port",
+            (false, false) => "server_port",
         };
         let (passed_port, client_scheme) = if forwarded {
-            ("$pass_server_port", "$client_scheme")
+            ("pass_server_port", "client_scheme")
         } else {
-            (arrival_port, "$scheme")
+            (arrival_port, "scheme")
         };
         Ok(Self {
             trusts_headers: forwarded,
             proxy_protocol,
             mixes,
-            arrival_port: variable(arrival_port),
-            passed_port: variable(passed_port),
-            client_scheme: variable(client_scheme),
+            arrival_port,
+            passed_port,
+            client_scheme,
             https_port: context.environment.ports.https,
             last_hop: variable(match (proxy_protocol, has_real_ip) {
                 (false, _) if mixes => "$last_hop",
@@ -125,6 +127,25 @@ impl ForwardedView {
                 .transpose()?,
         })
     }
+}
+
+impl ForwardedView {
+    /// The name of the variable with the same value as `$pass_port`, if there is one.
+    pub(crate) fn same_as_port(&self) -> Option<&'static str> {
+        (self.https_port == 443).then_some(self.passed_port)
+    }
+
+    /// The name of the variable with the same value as `$pass_access_scheme`, if there is one.
+    pub(crate) fn same_as_scheme(&self) -> Option<&'static str> {
+        (!self.proxy_protocol).then_some(self.client_scheme)
+    }
+}
+
+/// Whether a snippet names the variables for the port and the scheme that the client asked for, and so may set them.
+pub(crate) fn names_variables(snippet: &Snippet) -> bool {
+    ["pass_access_scheme", "pass_port", "include"]
+        .into_iter()
+        .any(|name| snippet.as_str().contains(name))
 }
 
 /// Whether only some connections begin with a PROXY header.

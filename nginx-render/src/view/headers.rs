@@ -23,6 +23,10 @@ pub(crate) struct Own<'a> {
     pub(crate) connection: Option<Printed>,
     /// `X-Forwarded-Prefix`.
     pub(crate) prefix: Option<Printed>,
+    /// The name of a variable instead of `$pass_port`.
+    pub(crate) port: Option<&'static str>,
+    /// The name of a variable instead of `$pass_access_scheme`.
+    pub(crate) scheme: Option<&'static str>,
     /// Facts about the client's certificate.
     pub(crate) client_auth: Option<&'a ClientAuth>,
     /// Names and values.
@@ -64,15 +68,17 @@ pub(crate) fn all(
                 .unwrap_or_else(|| variable("$connection_upgrade")),
         ));
     }
+    let port = format!("${}", own.port.unwrap_or("pass_port"));
+    let scheme = format!("${}", own.scheme.unwrap_or("pass_access_scheme"));
     headers.extend([
         ("X-Request-ID", variable("$req_id")),
         ("X-Real-IP", variable("$remote_addr")),
         ("X-Forwarded-For", variable(full_forwarded_for(config))),
         ("X-Forwarded-Host", variable("$best_http_host")),
-        ("X-Forwarded-Port", variable("$pass_port")),
-        ("X-Forwarded-Proto", variable("$pass_access_scheme")),
-        ("X-Forwarded-Scheme", variable("$pass_access_scheme")),
-        ("X-Scheme", variable("$pass_access_scheme")),
+        ("X-Forwarded-Port", variable(&port)),
+        ("X-Forwarded-Proto", variable(&scheme)),
+        ("X-Forwarded-Scheme", variable(&scheme)),
+        ("X-Scheme", variable(&scheme)),
     ]);
     if config.proxy_add_original_uri_header {
         headers.push(("X-Original-URI", variable("$request_uri")));

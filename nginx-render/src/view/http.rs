@@ -24,7 +24,7 @@ use super::{
     external_auth::AuthUpstreamView,
     extras::Shared,
     fastcgi,
-    forwarded::ForwardedView,
+    forwarded::{self, ForwardedView},
     geoip::{self, DatabaseView},
     hashes::Hashes,
     headers, http3, listen,
@@ -105,7 +105,10 @@ impl<'a> HttpView<'a> {
         };
         let grpc = uses(&[BackendProtocol::Grpc, BackendProtocol::Grpcs]);
         http3::note_lack(context, notes);
-        let headers = request_headers(config, grpc, notes)?;
+        let forwarded = ForwardedView::new(context)?;
+        let keeps_variables = snippets(layout, config).any(forwarded::names_variables);
+        let source = (!keeps_variables).then_some(&forwarded);
+        let headers = request_headers(config, grpc, source, notes)?;
         let is_used = |directive: &&Directive| grpc || !directive.0.name.starts_with("grpc_");
         Ok(Self {
             lua_path: plain(&format!("{}/?.lua;;", environment.lua_dir))?,
@@ -118,7 +121,7 @@ impl<'a> HttpView<'a> {
             temp_paths: defaults::temp_paths(&environment.nginx_dir)?,
             logs,
             tables,
-            forwarded: ForwardedView::new(context)?,
+            forwarded,
             modsecurity: ModSecurityView::new(context, sources, notes)?,
             telemetry: telemetry::inherited(layout, context, notes)?,
             geoip: geoip::databases(context, notes)?,
@@ -249,13 +252,42 @@ fn tables(config: &RenderConfig, sources: &mut Sources) -> Result<Vec<TableView>
         .collect()
 }
 
-/// Headers for endpoints, for each module that speaks to some.
+/// All snippets of the http block.
+fn snippets<'a>(layout: &'a Layout, config: &'a RenderConfig) -> impl Iterator<Item = &'a Snippet> {
+    let of_servers = layout.servers.values().flat_map(|server| {
+        let own = server.snippet.as_ref().map(|owned| &owned.value);
+        let of_locations = server.locations.iter().flat_map(|location| {
+            let settings = &*location.settings;
+            let auth = settings.external_auth.as_ref();
+            [
+                settings.snippet.as_ref(),
+                auth.and_then(|auth| auth.snippet.as_ref()),
+            ]
+        });
+        std::iter::once(own).chain(of_locations)
+    });
+    let of_config = [
+        config.http_snippet.as_ref(),
+        config.server_snippet.as_ref(),
+        config.location_snippet.as_ref(),
+    ];
+    of_config.into_iter().chain(of_servers).flatten()
+}
+
+/// Headers for endpoints, for each module that speaks to some. Where nothing sets the variables of `forwarded`, headers
+/// have those that they are made of: a map costs a request as much as two headers do.
 fn request_headers(
     config: &RenderConfig,
     grpc: bool,
+    forwarded: Option<&ForwardedView>,
     notes: &mut Vec<Note>,
 ) -> Result<Vec<Directive>, Unprintable> {
-    let mut headers = headers::all(config, BackendProtocol::Http, headers::Own::default())?;
+    let own = || headers::Own {
+        port: forwarded.and_then(ForwardedView::same_as_port),
+        scheme: forwarded.and_then(ForwardedView::same_as_scheme),
+        ..headers::Own::default()
+    };
+    let mut headers = headers::all(config, BackendProtocol::Http, own())?;
     if grpc {
         for (name, _) in &config.proxy_set_headers {
             if name.as_str().len() > headers::LONGEST_OF_GRPC {
@@ -266,11 +298,7 @@ fn request_headers(
                 notes.push(note("proxy-set-headers", text));
             }
         }
-        headers.extend(headers::all(
-            config,
-            BackendProtocol::Grpc,
-            headers::Own::default(),
-        )?);
+        headers.extend(headers::all(config, BackendProtocol::Grpc, own())?);
     }
     Ok(headers)
 }

@@ -348,6 +348,7 @@ impl LocationView {
             prefix: self.header_value("$forwarded_prefix", prefix)?,
             client_auth: facts.client_auth(),
             further,
+            ..headers::Own::default()
         };
         self.settings
             .extend(headers::all(config, protocol(location), own)?);

@@ -137,6 +137,24 @@ fn proxy_protocol_tells_the_client() {
 }
 
 #[test]
+fn snippets_may_say_what_the_client_asked_for() {
+    let settings = LocationSettings {
+        snippet: Snippet::new("set $pass_access_scheme https; set $pass_port 443;"),
+        ..LocationSettings::default()
+    };
+    let nginx = Nginx::start(&layout([host("a.test", &settings)]), BACKEND);
+    let answer = nginx.get("a.test", "/", &[]);
+    for (name, value) in [
+        ("X-Forwarded-Proto", "https"),
+        ("X-Forwarded-Scheme", "https"),
+        ("X-Scheme", "https"),
+        ("X-Forwarded-Port", "443"),
+    ] {
+        assert_eq!(answer.seen(name), Some(value), "{name} in {}", answer.body);
+    }
+}
+
+#[test]
 fn headers_of_snippets_join_ours() {
     let snippet = LocationSettings {
         snippet: Snippet::new(
