@@ -72,6 +72,7 @@ mod stream_ports;
 pub mod sync;
 mod triggers;
 pub mod ui;
+mod variables;
 mod view;
 pub mod watch;
 

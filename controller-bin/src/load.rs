@@ -5,6 +5,7 @@
 //! good files in force.
 
 mod inquiry;
+mod reading;
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +15,7 @@ use std::{
 
 use ingress_model::{Layout, ObjectName, Outcome, plan};
 use lua_sync_client::LuaSyncClient;
-use nginx_render::{Note, RenderError, Rendered, Renderer};
+use nginx_render::{Note, RenderError, Rendered, Renderer, syntax::Directives};
 use tracing::{debug, error, info, warn};
 
 use self::inquiry::Inquiry;
@@ -97,6 +98,8 @@ pub struct Loader {
     pub renderer: Renderer,
     /// Where they are.
     pub configuration: Configuration,
+    /// What NGINX knows: what is at fault can be read off files that it refuses.
+    pub directives: Directives,
     /// Whom to ask whether they are in force.
     pub client: LuaSyncClient,
     /// Who says what is wanted once something is kept apart.

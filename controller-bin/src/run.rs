@@ -107,6 +107,7 @@ impl Args {
         let (loads, load_queue) = self.load_queue()?;
         show_depths(&metrics, &syncs, &loads);
         let options = self.rules_for(&source, certificate).await;
+        let directives = inspector.directives.clone();
         let reviewer = Reviewer::new(Arc::clone(&store), options.clone())
             .with_inspector(inspector)
             .with_sandbox(sandbox)
@@ -127,6 +128,7 @@ impl Args {
             plane: Arc::clone(&plane),
             renderer,
             configuration,
+            directives,
             client: client.clone(),
             planner: Arc::clone(&planner),
             quarantine,

@@ -175,6 +175,89 @@ async fn one_bad_ingress_among_a_thousand_costs_one_more_test() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn many_bad_ingresses_cost_one_more_test_at_the_start_if_their_faults_can_be_read() {
+    let one = Backend::start("one").await;
+    let mut files = vec![
+        ("one.yaml", one.service("one")),
+        ("good.yaml", ingress("good", "good.test", "one", "")),
+        (
+            "config.yaml",
+            config_map(r#"{allow-snippet-annotations: "true", annotations-risk-level: Critical}"#),
+        ),
+    ];
+    let faults = [
+        ("upstream-vhost", "$no_such"),
+        ("upstream-vhost", "${no_such_either}.test"),
+        ("upstream-vhost", "$remote_adr"),
+        ("configuration-snippet", "return 200 $nothing;"),
+        ("configuration-snippet", "no_such_directive on;"),
+        ("server-snippet", "if ($nobody) { return 403; }"),
+        ("server-snippet", "location /x { return 204;"),
+    ];
+    let manifests: Vec<_> = (0..faults.len()).map(|n| format!("bad-{n}.yaml")).collect();
+    for (number, (name, value)) in faults.iter().enumerate() {
+        let annotations = format!("{{nginx.ingress.kubernetes.io/{name}: '{value}'}}");
+        let (object, host) = (format!("bad-{number}"), format!("bad-{number}.test"));
+        let text = annotated(&object, &host, "one", &annotations, "/", "");
+        files.push((&manifests[number], text));
+    }
+    let site = Site::with_flags(&[CONFIG_MAP_FLAG], &files).await;
+    site.answers("good.test", "/", 200, "one").await;
+    for number in 0..faults.len() {
+        site.answers(&format!("bad-{number}.test"), "/", 503, "")
+            .await;
+    }
+    // One more since a brace too many hides what stands behind it, and one for a word that stands in NGINX's program.
+    let tests = site.logged("nginx refuses a configuration");
+    assert_eq!(tests, 3, "{}", site.log());
+    assert!(
+        site.logged("unknown variable \\\"$remote_adr\\\"; did you mean $remote_addr?") > 0,
+        "{}",
+        site.log()
+    );
+    for (number, manifest) in manifests.iter().enumerate() {
+        let (object, host) = (format!("bad-{number}"), format!("bad-{number}.test"));
+        site.write(manifest, &ingress(&object, &host, "one", ""));
+    }
+    for number in 0..faults.len() {
+        site.answers(&format!("bad-{number}.test"), "/", 200, "one")
+            .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_variable_of_the_configmap_is_not_held_against_those_whose_part_of_the_files_names_it() {
+    let one = Backend::start("one").await;
+    let headers = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: headers, namespace: default}\n\
+        data: {X-Team: $no_such}\n";
+    let vhost = "{nginx.ingress.kubernetes.io/upstream-vhost: inner.test}";
+    let site = Site::with_flags(
+        &[CONFIG_MAP_FLAG],
+        &[
+            ("one.yaml", one.service("one")),
+            ("headers.yaml", headers.to_owned()),
+            (
+                "app.yaml",
+                annotated("app", "app.test", "one", vhost, "/", ""),
+            ),
+            (
+                "config.yaml",
+                config_map("{proxy-set-headers: default/headers}"),
+            ),
+        ],
+    )
+    .await;
+    site.answers("app.test", "/", 200, "one").await;
+    assert_eq!(
+        site.logged("nginx refuses what an Ingress makes"),
+        0,
+        "{}",
+        site.log()
+    );
+    assert!(site.logged("its default holds") > 0, "{}", site.log());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn nginx_recovers_when_a_configmap_is_mended_that_no_worker_could_start_with() {
     let one = Backend::start("one").await;
     let broken = config_map(r#"{main-snippet: "working_directory /none/such;"}"#);

@@ -4,8 +4,8 @@
 //! to say about it is weighed. Of the faults that refuse an Ingress, all are told, in the order of [`ORDER`].
 //!
 //! An Ingress that is not ours, by class or namespace, is allowed without a word, as is one that is being deleted.
-//! Objects that an Ingress refers to need not exist yet: Services, Secrets and ConfigMaps are not looked at. Nor is it
-//! known here whether NGINX would load the configuration; whoever renders it can add its own faults to a [`Verdict`].
+//! Objects that an Ingress refers to need not exist yet: what is missing, or cannot be used, is a warning. Nor is it known
+//! here whether NGINX would load the configuration; whoever renders it can add its own faults to a [`Verdict`].
 
 mod index;
 mod overlap;
@@ -14,10 +14,11 @@ use jiff::Timestamp;
 use k8s_openapi::api::networking::v1::Ingress;
 
 use crate::{
+    annotation,
     config::GlobalConfig,
     diagnostic::{Diagnostic, Reason, Severity},
-    merge::merge,
-    object::{ObjectKind, ObjectName, ObjectRef},
+    merge::{Merger, merge},
+    object::{ObjectKind, ObjectMap, ObjectName, ObjectRef},
     options::Options,
     snapshot::Snapshot,
 };
@@ -96,11 +97,13 @@ pub fn admit(candidate: &Ingress, snapshot: &Snapshot, options: &Options) -> Ver
     }
     let name = name_of(candidate);
     let about = ObjectRef::new(ObjectKind::Ingress, name.clone());
-    let stored = AdmissionIndex::default().excerpt(snapshot, candidate, options);
+    let excerpt = AdmissionIndex::default().excerpt(snapshot, candidate, options);
+    let stored = without_references(&excerpt, options);
     let mut reviewed = stored.clone();
     reviewed.ingresses.insert(name.clone(), candidate.clone());
     // The verdict depends on no certificate, and so on no time.
-    let outcome = merge(&reviewed, options, Timestamp::UNIX_EPOCH);
+    let mut merger = Merger::default();
+    let outcome = merger.merge(&reviewed, options, Timestamp::UNIX_EPOCH);
     let said = outcome.diagnostics.into_iter();
     let said: Vec<_> = said.filter(|said| said.object == about).collect();
     if said.iter().any(is_foreign) {
@@ -121,9 +124,23 @@ pub fn admit(candidate: &Ingress, snapshot: &Snapshot, options: &Options) -> Ver
         let odd = odd_paths(candidate, &about, Severity::Warning);
         verdict.warnings.extend(odd);
     }
+    let referring = Snapshot {
+        ingresses: reviewed.ingresses,
+        ..excerpt
+    };
+    let referring = merger.merge(&referring, options, Timestamp::UNIX_EPOCH);
+    let of_references = referring.diagnostics.into_iter().filter(|told| {
+        let is_new = is_of_reference(told.reason) || !said.contains(told);
+        told.object == about && is_new && told.reason != Reason::CertificateExpiry
+    });
+    let of_references: Vec<_> = of_references.collect();
     for diagnostic in said {
         verdict.weigh(diagnostic);
     }
+    verdict.warnings.extend(of_references);
+    verdict
+        .warnings
+        .extend(former_names(candidate, &about, options));
     let overlaps = overlap::find(candidate, &name, &outcome.provenance);
     if !overlaps.is_empty() {
         // Who shares a path already may go on doing so: otherwise neither of the two could be edited any more.
@@ -141,6 +158,32 @@ pub fn admit(candidate: &Ingress, snapshot: &Snapshot, options: &Options) -> Ver
     let rank = |fault: &Diagnostic| ORDER.iter().position(|reason| *reason == fault.reason);
     verdict.faults.sort_by_key(rank);
     verdict
+}
+
+/// A snapshot in which nothing is to be found that Ingresses refer to.
+fn without_references(snapshot: &Snapshot, options: &Options) -> Snapshot {
+    let own = options.config_map.as_ref();
+    let own = own.and_then(|name| Some((name.clone(), snapshot.config_maps.get(name)?.clone())));
+    Snapshot {
+        services: ObjectMap::default(),
+        secrets: ObjectMap::default(),
+        config_maps: own.into_iter().collect(),
+        ..snapshot.clone()
+    }
+}
+
+/// Annotations under a name that they had once.
+fn former_names(candidate: &Ingress, about: &ObjectRef, options: &Options) -> Vec<Diagnostic> {
+    let keys = candidate.metadata.annotations.iter().flatten();
+    let former = keys.filter_map(|(key, _)| {
+        let (prefix, written) = key.split_once('/')?;
+        let info = annotation::find(written).filter(|info| info.name != written)?;
+        let message = format!("is deprecated; write {prefix}/{}", info.name);
+        let reason = Reason::UnknownAnnotation;
+        let warning = Diagnostic::new(about.clone(), Severity::Warning, reason, message);
+        (prefix == options.annotations_prefix).then(|| warning.with_key(key))
+    });
+    former.collect()
 }
 
 fn name_of(ingress: &Ingress) -> ObjectName {
@@ -176,8 +219,6 @@ fn weight(diagnostic: &Diagnostic) -> Weight {
             Severity::Warning | Severity::Error => Weight::Warning,
         },
         Reason::UnsupportedBackend
-        | Reason::MissingServicePort
-        | Reason::InvalidService
         | Reason::TlsConflict
         | Reason::ServerSettingConflict
         | Reason::OrphanCanary
@@ -188,8 +229,10 @@ fn weight(diagnostic: &Diagnostic) -> Weight {
         | Reason::MissingClass
         | Reason::ForeignNamespace
         | Reason::PathConflict
-        // Objects that need not exist yet.
+        // Objects that need not exist yet, which are looked at by themselves.
         | Reason::MissingService
+        | Reason::MissingServicePort
+        | Reason::InvalidService
         | Reason::MissingSecret
         | Reason::InvalidSecret
         | Reason::MissingConfigMap
@@ -208,6 +251,20 @@ fn weight(diagnostic: &Diagnostic) -> Weight {
     }
 }
 
+/// Whether it is about an object that the Ingress refers to.
+fn is_of_reference(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::MissingService
+            | Reason::MissingServicePort
+            | Reason::InvalidService
+            | Reason::MissingSecret
+            | Reason::InvalidSecret
+            | Reason::MissingConfigMap
+            | Reason::CertificateMismatch
+    )
+}
+
 fn is_foreign(diagnostic: &Diagnostic) -> bool {
     matches!(
         diagnostic.reason,
@@ -215,9 +272,10 @@ fn is_foreign(diagnostic: &Diagnostic) -> bool {
     )
 }
 
-/// The API server gives every object a UUID before it asks a webhook; what has none comes from somewhere else.
+/// The API server gives every object a UUID before it asks a webhook. What has no UID has not been stored yet, or never
+/// will be: somebody tries it out.
 fn check_uid(candidate: &Ingress, about: &ObjectRef) -> Option<Diagnostic> {
-    let uid = candidate.metadata.uid.as_deref().unwrap_or_default();
+    let uid = candidate.metadata.uid.as_deref()?;
     let groups: Vec<_> = uid.split('-').collect();
     let lengths = groups.iter().map(|group| group.len());
     let is_hex = |group: &&str| group.bytes().all(|b| b.is_ascii_hexdigit());

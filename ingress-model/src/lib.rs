@@ -88,7 +88,7 @@ mod server;
 mod services;
 pub mod snapshot;
 mod specification;
-mod spelling;
+pub mod spelling;
 mod stand_in;
 mod stream;
 #[cfg(feature = "testing")]

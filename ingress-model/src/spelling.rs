@@ -4,10 +4,15 @@
 const FARTHEST: usize = 3;
 
 /// The candidate that takes the fewest edits, if those are few enough; the first one among equals.
-pub(crate) fn nearest<'a>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+///
+/// ```
+/// use ingress_model::spelling::nearest;
+///
+/// assert_eq!(nearest("remote_adr", ["remote_addr", "remote_port"]), Some("remote_addr"));
+/// assert_eq!(nearest("no_such", ["remote_addr"]), None);
+/// ```
+#[must_use]
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = FARTHEST.min(word.len() / 3);
     candidates
         .into_iter()

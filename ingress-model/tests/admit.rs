@@ -2,12 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "malformed objects fail the test")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ingress_model::{
     AdmissionIndex, ObjectName, Options, Snapshot, Verdict, admit, diagnostic::Reason,
 };
-use k8s_openapi::api::{core::v1::ConfigMap, networking::v1::Ingress};
+use k8s_openapi::api::{
+    core::v1::{ConfigMap, Secret, Service},
+    networking::v1::Ingress,
+};
 use serde_json::{Value, json};
 
 const UID: &str = "d0c5b0c2-1f5c-4b8e-9f0e-3a6b1f6f2f11";
@@ -74,6 +77,11 @@ fn snapshot(config: &[(&str, &str)], stored: Vec<Ingress>) -> Snapshot {
     snapshot
         .config_maps
         .insert(ObjectName::new("ingress", "config"), config);
+    let service = json!({"spec": {"clusterIP": "10.0.0.1", "ports": [{"port": 80}]}});
+    let service: Service = serde_json::from_value(service).unwrap();
+    snapshot
+        .services
+        .insert(ObjectName::new("shop", "web"), service);
     for ingress in stored {
         let name = ingress.metadata.name.clone().unwrap();
         snapshot
@@ -112,7 +120,7 @@ fn assert_fine(verdict: &Verdict) {
 #[test]
 fn a_good_ingress_is_allowed_without_a_word() {
     let spec = json!({
-        "tls": [{"hosts": ["new.test"], "secretName": "not-there-yet"}],
+        "tls": [{"hosts": ["new.test"]}],
         "defaultBackend": backend(),
         "rules": [rule("new.test", &["Prefix /", "Exact /.well-known/x_1", "ImplementationSpecific /a+(b)"]), {"host": "bare.test"}],
     });
@@ -121,6 +129,59 @@ fn a_good_ingress_is_allowed_without_a_word() {
         ("connection-proxy-header", "keep-alive"),
     ];
     assert_fine(&alone(&ingress("new", &annotations, &spec)));
+}
+
+#[test]
+fn what_is_missing_is_warned_of_and_may_still_come() {
+    let backend =
+        |name: &str, port: u16| json!({"service": {"name": name, "port": {"number": port}}});
+    let path = |path: &str, backend: Value| json!({"path": path, "pathType": "Prefix", "backend": backend});
+    let spec = json!({
+        "tls": [{"hosts": ["new.test"], "secretName": "pair"}],
+        "rules": [{"host": "new.test", "http": {"paths": [
+            path("/none", backend("nobody", 80)),
+            path("/port", backend("web", 81)),
+            path("/", backend("web", 80)),
+        ]}}],
+    });
+    let annotations = [
+        ("auth-type", "basic"),
+        ("auth-secret", "users"),
+        ("custom-headers", "shop/headers"),
+    ];
+    let candidate = ingress("new", &annotations, &spec);
+    let mut snapshot = snapshot(&[], Vec::new());
+    let verdict = admit(&candidate, &snapshot, &options());
+    assert!(verdict.is_allowed(), "{verdict:?}");
+    let reasons = |verdict: &Verdict| {
+        let warnings = verdict.warnings.iter();
+        warnings
+            .map(|warning| warning.reason)
+            .collect::<BTreeSet<_>>()
+    };
+    assert_eq!(
+        reasons(&verdict),
+        BTreeSet::from([
+            Reason::MissingService,
+            Reason::MissingServicePort,
+            Reason::MissingSecret,
+        ])
+    );
+    let lines = verdict.warning_lines().collect::<Vec<_>>().join("\n");
+    for words in ["shop/users", "shop/pair", "shop/nobody", "81"] {
+        assert!(lines.contains(words), "{words}: {lines}");
+    }
+    // What is there, but cannot be used, is no fault of the Ingress either.
+    for name in ["users", "pair"] {
+        let name = ObjectName::new("shop", name);
+        snapshot.secrets.insert(name, Secret::default());
+    }
+    let verdict = admit(&candidate, &snapshot, &options());
+    assert!(verdict.is_allowed(), "{verdict:?}");
+    assert!(
+        reasons(&verdict).contains(&Reason::InvalidSecret),
+        "{verdict:?}"
+    );
 }
 
 #[test]
@@ -198,7 +259,8 @@ fn the_uid_has_to_be_a_uuid() {
     for (uid, fine) in [
         (Some(UID), true),
         (Some("D0C5B0C2-1F5C-4B8E-9F0E-3A6B1F6F2F11"), true),
-        (None, false),
+        // It has not been stored yet.
+        (None, true),
         (Some(""), false),
         (Some("d0c5b0c21f5c4b8e9f0e3a6b1f6f2f11"), false),
         (Some("d0c5b0c2-1f5c-4b8e-9f0e-3a6b1f6f2f1g"), false),
@@ -395,6 +457,10 @@ fn what_has_less_of_an_effect_than_meant_is_warned_of() {
         (("canary-weight", "10"), "has no effect without"),
         (("rewrite-tarjet", "/x"), "did you mean rewrite-target?"),
         (("influxdb-host", "x"), "there is no such annotation"),
+        (
+            ("whitelist-source-range", "10.0.0.0/8"),
+            "is deprecated; write",
+        ),
     ] {
         let verdict = alone(&annotated(&[annotation]));
         assert!(verdict.is_allowed(), "{verdict:?}");
@@ -424,7 +490,7 @@ fn all_faults_are_told_the_most_general_first() {
         ("proxy-connect-timeout", "soon"),
     ];
     let mut candidate = of_host("new", "new.test", &annotations, &["Exact /a*"]);
-    candidate.metadata.uid = None;
+    candidate.metadata.uid = Some("x".into());
     let verdict = alone(&candidate);
     let reasons: Vec<_> = verdict.faults.iter().map(|fault| fault.reason).collect();
     assert_eq!(
@@ -438,7 +504,8 @@ fn all_faults_are_told_the_most_general_first() {
         ]
     );
     assert_eq!(verdict.refusal().unwrap().lines().count(), 5);
-    assert_eq!(verdict.warnings.len(), 1);
+    let mut warnings = verdict.warning_lines();
+    assert!(warnings.any(|line| line.contains("proxy-connect-timeout")));
 }
 
 /// What is said about an Ingress of `a.test` besides stored ones: the paths that it must not have.

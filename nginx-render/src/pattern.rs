@@ -124,7 +124,7 @@ pub(crate) fn check_groups(pattern: &str) -> Result<(), Unprintable> {
 
 /// Names behind `(?<`, `(?P<` and `(?'`. Those in a character class or behind `\` are found as well: refusing more than
 /// needed is harmless.
-fn named_groups(pattern: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn named_groups(pattern: &str) -> impl Iterator<Item = &str> {
     pattern.split("(?").skip(1).filter_map(|rest| {
         let rest = rest.strip_prefix('P').unwrap_or(rest);
         let (rest, end) = match rest.strip_prefix('<') {

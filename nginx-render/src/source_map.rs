@@ -3,7 +3,7 @@
 //! Templates print marks around the lines of a source: lines that start with a control character, which nothing else
 //! may contain. [`Text::read`] takes them out again and notes the lines between them.
 
-use std::{fmt, sync::Arc};
+use std::{cmp::Reverse, fmt, sync::Arc};
 
 use askama::filters::Safe;
 use ingress_model::{Host, ObjectName};
@@ -35,6 +35,16 @@ pub struct Note {
 pub struct SourceMap {
     ranges: Vec<Range>,
     files: Vec<(String, Arc<Source>)>,
+}
+
+/// The innermost source of each line.
+#[derive(Debug)]
+pub(crate) struct Lines<'a>(Vec<Option<&'a Arc<Source>>>);
+
+impl Lines<'_> {
+    pub(crate) fn get(&self, line: usize) -> Option<&Arc<Source>> {
+        *self.0.get(line)?
+    }
 }
 
 /// Lines of one source.
@@ -76,14 +86,18 @@ impl SourceMap {
         found.map(|(_, source)| &**source)
     }
 
-    /// The same as [`Self::locate`], to keep.
-    pub(crate) fn locate_shared(&self, line: usize) -> Option<Arc<Source>> {
-        let around = self
-            .ranges
-            .iter()
-            .filter(|range| range.first <= line && line <= range.last);
-        let innermost = around.min_by_key(|range| range.last - range.first);
-        innermost.map(|range| Arc::clone(&range.source))
+    /// The same as [`Self::locate`] for many lines.
+    pub(crate) fn by_line(&self) -> Lines<'_> {
+        let length = self.ranges.iter().map(|range| range.last + 1).max();
+        let mut lines = vec![None; length.unwrap_or_default()];
+        let mut outermost_first: Vec<_> = self.ranges.iter().rev().collect();
+        outermost_first.sort_by_key(|range| Reverse(range.last - range.first));
+        for range in outermost_first {
+            if let Some(within) = lines.get_mut(range.first..=range.last) {
+                within.fill(Some(&range.source));
+            }
+        }
+        Lines(lines)
     }
 
     /// Snippets of users, with their first and last lines.
@@ -266,6 +280,11 @@ mod tests {
             .collect();
         let (server, snippet) = (Some("server"), Some("snippet"));
         assert_eq!(found, [None, server, snippet, snippet, server, None, None]);
+        let lines = map.by_line();
+        let same: Vec<_> = (11..=17)
+            .map(|line| lines.get(line).map(|s| s.what))
+            .collect();
+        assert_eq!(same, found);
     }
 
     #[test]

@@ -2,13 +2,15 @@
 //! run it on text that nobody has accepted yet.
 //!
 //! The file is read as NGINX reads it (words, quotes, blocks); regular expressions are compiled by PCRE2, which NGINX
-//! uses as well; directives of snippets have to exist and to stand where they may. Nothing found does not mean that NGINX
-//! takes the file: it knows more about values.
+//! uses as well; directives of snippets have to exist and to stand where they may; variables have to be NGINX's or defined
+//! somewhere. Nothing found does not mean that NGINX takes the file: it knows more about values.
 
 mod directives;
+mod unknown;
+mod variables;
 mod words;
 
-use std::sync::Arc;
+use std::{cell::LazyCell, collections::HashSet, sync::Arc};
 
 use pcre2::bytes::RegexBuilder;
 
@@ -27,34 +29,83 @@ pub struct Fault {
     pub source: Arc<Source>,
     /// What is wrong. Lower case, no full stop.
     pub reason: String,
+    /// The variable that does not exist, in lower case, if that is what is wrong. It is the source's own fault only if its
+    /// author names it: values of the ConfigMap stand among what belongs to Ingresses.
+    pub variable: Option<String>,
 }
 
 /// What NGINX would refuse of the main file, as far as it belongs to somebody. One fault a source is told.
 #[must_use]
 pub fn check(rendered: &Rendered, directives: &Directives) -> Vec<Fault> {
-    let Snippets {
-        mut faults,
-        any_unbalanced,
-    } = snippets(rendered, directives);
-    if any_unbalanced {
+    let mut faults = Faults::default();
+    if snippets(rendered, directives, &mut faults) {
         // Blocks may be shifted from here on; what follows could be blamed on the wrong one.
-        return faults;
+        return faults.found;
     }
-    let Ok(statements) = words::read(&rendered.main) else {
-        return faults;
+    let Ok(statements) = words::read(&rendered.main, Block::Main) else {
+        return faults.found;
     };
+    let lines = LazyCell::new(|| rendered.source_map.by_line());
     for statement in &statements {
-        let Some(reason) = expression_fault(statement) else {
-            continue;
-        };
-        let Some(source) = rendered.source_map.locate_shared(statement.line) else {
-            continue;
-        };
-        if !faults.iter().any(|fault: &Fault| fault.source == source) {
-            faults.push(Fault { source, reason });
+        if let Some(reason) = expression_fault(statement)
+            && let Some(source) = lines.get(statement.line)
+        {
+            faults.add(source, || Fault::new(source, reason));
         }
     }
-    faults
+    let unknown = unknown::Variables::of(&statements, directives, |line| {
+        lines.get(line).map(|source| &**source)
+    });
+    for (statement, name) in unknown.used(&statements) {
+        if let Some(source) = lines.get(statement.line) {
+            faults.add(source, || Fault {
+                variable: Some(name.clone()),
+                ..Fault::new(source, unknown.reason(&name))
+            });
+        }
+    }
+    faults.found
+}
+
+/// Whose parts of the main file name a variable (in lower case, without `$`). Nobody's, if the file cannot be read.
+#[must_use]
+pub fn users(rendered: &Rendered, variable: &str) -> Vec<Arc<Source>> {
+    let statements = words::read(&rendered.main, Block::Main).unwrap_or_default();
+    let lines = rendered.source_map.by_line();
+    let mut seen = HashSet::new();
+    let users = statements
+        .iter()
+        .filter(|statement| statement.words.iter().any(|word| mentions(word, variable)))
+        .filter_map(|statement| lines.get(statement.line))
+        .filter(|source| seen.insert(Arc::as_ptr(source)));
+    users.cloned().collect()
+}
+
+/// Whether a text names a variable (in lower case, without `$`).
+///
+/// ```
+/// use nginx_render::syntax::mentions;
+///
+/// assert!(mentions("https://${Host}/x", "host"));
+/// assert!(!mentions("$hostname", "host"));
+/// ```
+#[must_use]
+pub fn mentions(text: &str, variable: &str) -> bool {
+    variables::named(text).any(|name| name.eq_ignore_ascii_case(variable))
+}
+
+/// Whether a piece of configuration may define a variable (in lower case, without `$`). What cannot be read defines none.
+///
+/// ```
+/// use nginx_render::syntax::defines;
+///
+/// assert!(defines("set $tenant a;", "tenant"));
+/// assert!(!defines("return 200 $tenant;", "tenant"));
+/// ```
+#[must_use]
+pub fn defines(text: &str, variable: &str) -> bool {
+    let statements = words::read(text, Block::Main).unwrap_or_default();
+    variables::defined(&statements).contains(variable) || statements.iter().any(unknown::includes)
 }
 
 /// The names of all directives of a configuration, in the order of the text: what is not among them was read as part of a
@@ -72,63 +123,72 @@ pub fn check(rendered: &Rendered, directives: &Directives) -> Vec<Fault> {
 /// # Ok::<_, nginx_render::syntax::Broken>(())
 /// ```
 pub fn names(text: &str) -> Result<Vec<String>, Broken> {
-    let statements = words::read(text)?.into_iter();
+    let statements = words::read(text, Block::Main)?.into_iter();
     Ok(statements
         .map(|statement| statement.name().to_owned())
         .collect())
 }
 
-/// What is wrong with snippets.
-struct Snippets {
-    faults: Vec<Fault>,
-    /// Whether one does not close what it opens, or closes more.
-    any_unbalanced: bool,
+/// Faults, one a source.
+#[derive(Default)]
+struct Faults {
+    found: Vec<Fault>,
+    /// Whose they are.
+    sources: HashSet<*const Source>,
 }
 
-/// Snippets are looked at one by one: a brace too many shows only far behind otherwise.
-fn snippets(rendered: &Rendered, directives: &Directives) -> Snippets {
+impl Fault {
+    fn new(source: &Arc<Source>, reason: String) -> Self {
+        Self {
+            source: Arc::clone(source),
+            reason,
+            variable: None,
+        }
+    }
+}
+
+impl Faults {
+    /// Adds a fault, unless its source has one.
+    fn add(&mut self, source: &Arc<Source>, fault: impl FnOnce() -> Fault) {
+        if self.sources.insert(Arc::as_ptr(source)) {
+            self.found.push(fault());
+        }
+    }
+}
+
+/// Snippets are looked at one by one: a brace too many shows only far behind otherwise. Answers whether one of them does
+/// not close what it opens, or closes more.
+fn snippets(rendered: &Rendered, directives: &Directives, faults: &mut Faults) -> bool {
     let lines: Vec<_> = rendered.main.lines().collect();
-    let mut found = Snippets {
-        faults: Vec::new(),
-        any_unbalanced: false,
-    };
+    let mut any_unbalanced = false;
     for (source, first, last) in rendered.source_map.raw() {
         let Some(text) = lines.get(first.saturating_sub(1)..last) else {
             continue;
         };
         let text = text.join("\n");
-        found.any_unbalanced |= words::read(&text).is_err();
+        any_unbalanced |= words::read(&text, Block::Main).is_err();
         if let Some(reason) = snippet_fault(&text, source.what, directives) {
-            found.faults.push(Fault {
-                source: Arc::clone(source),
-                reason,
-            });
+            faults.add(source, || Fault::new(source, reason));
         }
     }
-    found
+    any_unbalanced
 }
 
 fn snippet_fault(text: &str, what: &str, directives: &Directives) -> Option<String> {
-    let statements = match words::read(text) {
-        Ok(statements) => statements,
-        Err(broken) => return Some(broken.to_string()),
-    };
     let around = match what {
         "server-snippet" => Block::Server,
         "http-snippet" => Block::Http,
         "main-snippet" => Block::Main,
-        "stream-snippet" => Block::Other,
+        "stream-snippet" => Block::Stream,
         _ => Block::Location,
     };
+    let statements = match words::read(text, around) {
+        Ok(statements) => statements,
+        Err(broken) => return Some(broken.to_string()),
+    };
     statements.iter().find_map(|statement| {
-        let block = if statement.depth == 0 {
-            around
-        } else {
-            statement.block
-        };
-        let name = statement.name();
         let reason = directives
-            .fault(name, block)
+            .fault(statement.name(), statement.block)
             .or_else(|| expression_fault(statement))?;
         Some(format!("line {}: {reason}", statement.line))
     })
@@ -184,7 +244,8 @@ mod tests {
     use super::*;
 
     fn expression(text: &str) -> Option<String> {
-        words::read(text).unwrap().iter().find_map(expression_fault)
+        let statements = words::read(text, Block::Main).unwrap();
+        statements.iter().find_map(expression_fault)
     }
 
     #[test]
@@ -230,6 +291,11 @@ mod tests {
         assert_eq!(fault("if ($x) { return 403; }", "server-snippet"), None);
         assert_eq!(
             fault("location /x { proxy_pass http://a; }", "server-snippet"),
+            None
+        );
+        // Servers of streams have no locations.
+        assert_eq!(
+            fault("server { proxy_pass 10.0.0.1:80; }", "stream-snippet"),
             None
         );
         for (text, what, said) in [

@@ -1,16 +1,16 @@
 //! What NGINX would say about an Ingress, as far as that can be told without it.
 
-use std::sync::Arc;
-
 use ingress_model::{
-    Diagnostic, Layout, ObjectKind, ObjectName, ObjectRef, Server, Severity, diagnostic::Reason,
+    Diagnostic, Layout, ObjectKind, ObjectName, ObjectRef, Server, Severity, Snapshot,
+    diagnostic::Reason,
 };
+use k8s_openapi::api::networking::v1::Ingress;
 use nginx_render::{
-    Capabilities, Environment, Renderer, Source,
-    syntax::{self, Directives},
+    Capabilities, Environment, Renderer,
+    syntax::{self, Directives, Fault},
 };
 
-use crate::guard::guard;
+use crate::{guard::guard, variables};
 
 /// Renders what an Ingress makes of the configuration, and reads it as NGINX would.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub struct Inspector {
     pub capabilities: Capabilities,
     /// Where it runs.
     pub environment: Environment,
-    /// The directives that it knows.
+    /// The directives and variables that it knows.
     pub directives: Directives,
 }
 
@@ -34,8 +34,15 @@ pub(super) struct Findings {
 }
 
 impl Inspector {
-    /// Looks at the servers that an Ingress has a part in. What others do wrong there is not told.
-    pub(super) fn inspect(&self, layout: &Layout, name: &ObjectName) -> Findings {
+    /// Looks at the servers that an Ingress has a part in. What others do wrong there is not told. The snapshot is of all
+    /// Ingresses: variables that one of them defines are known to all.
+    pub(super) fn inspect(
+        &self,
+        layout: &Layout,
+        ingress: &Ingress,
+        name: &ObjectName,
+        snapshot: &Snapshot,
+    ) -> Findings {
         let layout = servers_of(layout, name);
         let mut owners: Vec<_> = layout
             .servers
@@ -57,7 +64,7 @@ impl Inspector {
         let faults = syntax::check(&rendered, &self.directives).into_iter();
         let own = faults.filter(|fault| fault.source.ingress.as_ref() == Some(name));
         findings.faults = own
-            .map(|fault| diagnostic(name, &fault.source, &fault.reason))
+            .filter_map(|fault| diagnostic(ingress, name, &fault, snapshot))
             .collect();
         findings
     }
@@ -91,13 +98,33 @@ pub(super) fn fault_of_nginx(name: &ObjectName, reason: &str) -> Diagnostic {
     Diagnostic::new(about, Severity::Error, Reason::InvalidAnnotation, message)
 }
 
-fn diagnostic(name: &ObjectName, source: &Arc<Source>, reason: &str) -> Diagnostic {
+/// A fault for the Ingress's author; `None` when it may be none.
+fn diagnostic(
+    ingress: &Ingress,
+    name: &ObjectName,
+    fault: &Fault,
+    snapshot: &Snapshot,
+) -> Option<Diagnostic> {
     let about = ObjectRef::new(ObjectKind::Ingress, name.clone());
+    let Fault {
+        source,
+        reason,
+        variable,
+    } = fault;
+    if let Some(variable) = variable {
+        let key = variables::annotation_with(ingress, variable)?;
+        if variables::is_defined_by_any(snapshot, variable) {
+            return None;
+        }
+        let kind = Reason::InvalidAnnotation;
+        let fault = Diagnostic::new(about, Severity::Error, kind, reason.as_str());
+        return Some(fault.with_key(key));
+    }
     let is_snippet = source.what.ends_with("-snippet");
     let path = source.path.as_ref().filter(|_| !is_snippet);
     let message = match path {
         Some(path) => format!("path {path:?}: {reason}"),
-        None => reason.to_owned(),
+        None => reason.clone(),
     };
     let kind = if path.is_some() {
         Reason::InvalidPath
@@ -105,9 +132,17 @@ fn diagnostic(name: &ObjectName, source: &Arc<Source>, reason: &str) -> Diagnost
         Reason::InvalidAnnotation
     };
     let diagnostic = Diagnostic::new(about, Severity::Error, kind, message);
-    if is_snippet {
-        diagnostic.with_key(source.what)
-    } else {
-        diagnostic
-    }
+    Some(match annotation_of(ingress, source.what) {
+        Some(key) => diagnostic.with_key(key),
+        None => diagnostic,
+    })
+}
+
+/// The annotation of that name as the Ingress has it, with its prefix.
+fn annotation_of<'a>(ingress: &'a Ingress, name: &str) -> Option<&'a str> {
+    let mut keys = ingress.metadata.annotations.iter().flatten();
+    keys.find_map(|(key, _)| {
+        let (_, written) = key.split_once('/')?;
+        (written == name).then_some(key.as_str())
+    })
 }

@@ -16,6 +16,15 @@ const KIND: &str = "AdmissionReview";
 /// API servers may cut longer warnings off.
 const LONGEST_WARNING: usize = 256;
 
+/// So many warnings tell what is wrong; API servers take 4,096 bytes of them altogether.
+const MOST_WARNINGS: usize = 16;
+
+/// So many faults tell what is wrong.
+const MOST_FAULTS: usize = 100;
+
+/// What stands for the end of a name that is not known yet.
+const STAND_IN: &str = "00000";
+
 /// Why a text is no question.
 #[derive(Debug, thiserror::Error)]
 pub enum QuestionError {
@@ -167,6 +176,11 @@ impl Request<'_> {
                 field.clone_from(known);
             }
         }
+        // Who has the API server find a name asks before it has done so.
+        let prefix = metadata.generate_name.as_ref();
+        if metadata.name.as_ref().is_none_or(String::is_empty) {
+            metadata.name = prefix.map(|prefix| format!("{prefix}{STAND_IN}"));
+        }
         Ok(Some(ingress))
     }
 }
@@ -175,14 +189,38 @@ fn judge(ingress: &Ingress, reviewer: &dyn Review) -> (Option<String>, Vec<Strin
     let verdict: Verdict = reviewer.review(ingress);
     let namespace = ingress.metadata.namespace.as_deref().unwrap_or_default();
     let name = ingress.metadata.name.as_deref().unwrap_or_default();
-    let refusal = verdict.refusal();
+    let refusal = verdict.refusal().map(shortened);
     if let Some(message) = &refusal {
         info!(namespace, name, message, "refused an Ingress");
     } else {
         debug!(namespace, name, "allowed an Ingress");
     }
-    let warnings = verdict.warning_lines().map(|line| presentable(&line));
-    (refusal, warnings.collect())
+    (refusal, warnings(&verdict))
+}
+
+/// The first of a refusal's lines, if there are many.
+fn shortened(refusal: String) -> String {
+    let more = refusal.lines().count().saturating_sub(MOST_FAULTS);
+    if more == 0 {
+        return refusal;
+    }
+    let first: Vec<_> = refusal.lines().take(MOST_FAULTS).collect();
+    format!("{}\nand {more} more", first.join("\n"))
+}
+
+fn warnings(verdict: &Verdict) -> Vec<String> {
+    let mut told: Vec<String> = Vec::new();
+    for line in verdict.warning_lines().map(|line| presentable(&line)) {
+        if told.contains(&line) {
+            continue;
+        }
+        if told.len() == MOST_WARNINGS {
+            told.push("there are more warnings, which are not told here".to_owned());
+            break;
+        }
+        told.push(line);
+    }
+    told
 }
 
 /// Warnings travel in headers: one line each, and not a long one.
@@ -273,6 +311,49 @@ mod tests {
         assert_eq!(refused["warnings"][0], "a b");
         let long = refused["warnings"][1].as_str().unwrap();
         assert_eq!((long.len(), long.ends_with("ä...")), (255, true));
+    }
+
+    #[test]
+    fn a_name_that_is_not_known_yet_is_no_fault() {
+        for name in [Value::Null, "".into()] {
+            let review = request(|request| {
+                request["name"] = "".into();
+                request["object"]["metadata"] = json!({"generateName": "web-", "name": name});
+            });
+            let response = ask(&review, &strict);
+            let message = response["status"]["message"].as_str().unwrap();
+            assert!(message.ends_with("Some(\"web-00000\")"), "{message}");
+        }
+    }
+
+    #[test]
+    fn the_first_of_many_faults_are_told() {
+        let faulty = |count: usize| {
+            let verdict = move |_: &Ingress| Verdict {
+                faults: (0..count).map(|n| diagnostic(&n.to_string())).collect(),
+                warnings: Vec::new(),
+            };
+            let response = ask(&request(|_| {}), &verdict);
+            response["status"]["message"].as_str().unwrap().to_owned()
+        };
+        assert!(faulty(MOST_FAULTS).ends_with("\n99"));
+        assert!(faulty(MOST_FAULTS + 7).ends_with("\n99\nand 7 more"));
+    }
+
+    #[test]
+    fn warnings_are_told_once_and_not_all_of_many() {
+        let chatty = |_: &Ingress| Verdict {
+            faults: Vec::new(),
+            warnings: (0..100)
+                .map(|n| diagnostic(&format!("number {}", n / 2)))
+                .collect(),
+        };
+        let response = ask(&request(|_| {}), &chatty);
+        let warnings = response["warnings"].as_array().unwrap();
+        assert_eq!(warnings.len(), MOST_WARNINGS + 1);
+        assert_eq!(warnings[1], "number 1");
+        let last = warnings[MOST_WARNINGS].as_str().unwrap();
+        assert!(last.contains("more warnings"), "{last}");
     }
 
     #[test]

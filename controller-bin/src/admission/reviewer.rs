@@ -88,6 +88,7 @@ impl Reviewer {
         ingress: &Ingress,
         name: &ObjectName,
         excerpt: &Snapshot,
+        snapshot: &Snapshot,
         options: &Options,
     ) -> Option<Findings> {
         let inspector = self.inspector.as_ref()?;
@@ -96,7 +97,7 @@ impl Reviewer {
         let outcome = merge(&reviewed, options, Timestamp::UNIX_EPOCH);
         outcome.last_good.get(name)?;
         let layout = &outcome.model.layout;
-        let mut findings = inspector.inspect(layout, name);
+        let mut findings = inspector.inspect(layout, ingress, name, snapshot);
         if let Some(sandbox) = self.sandbox.as_ref().filter(|_| findings.faults.is_empty()) {
             let with = servers_of(layout, name);
             reviewed.ingresses.remove(name);
@@ -134,7 +135,7 @@ impl Review for Reviewer {
         let before = began.elapsed();
         let mut findings = None;
         if verdict.is_allowed() && metadata.deletion_timestamp.is_none() {
-            findings = self.inspect(ingress, &name, &excerpt, &options);
+            findings = self.inspect(ingress, &name, &excerpt, &snapshot, &options);
             let faults = findings.iter().flat_map(|findings| &findings.faults);
             verdict.faults.extend(faults.cloned());
         }

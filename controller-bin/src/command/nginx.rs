@@ -47,7 +47,7 @@ pub enum AssumedNginx {
 pub(super) struct Target {
     pub(super) capabilities: Capabilities,
     pub(super) environment: Environment,
-    /// The directives that it knows; of an assumed one nothing is known.
+    /// The directives and variables that it knows.
     pub(super) directives: Directives,
     is_assumed: bool,
 }
@@ -179,7 +179,7 @@ fn assume(nginx: AssumedNginx, args: &Args) -> Target {
             geoip_databases: editions.map(|edition| (edition.to_owned(), None)).collect(),
             ..environment(args)
         },
-        directives: Directives::default(),
+        directives: Directives::documented(),
         is_assumed: true,
     }
 }

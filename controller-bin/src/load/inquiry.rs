@@ -1,7 +1,8 @@
 //! Finding out what of a configuration NGINX refuses, and keeping it apart.
 //!
-//! The error names a line, and the line belongs to an Ingress or a key of the ConfigMap. Where it names none, or where a
-//! key has broken what belongs to Ingresses, the culprit is searched for by halving.
+//! The error names a line, and the line belongs to an Ingress or a key of the ConfigMap. Who else is at fault for all to
+//! read goes with it (`reading`). Where the error names no line and nothing is to be read, or where a key has broken what
+//! belongs to Ingresses, the culprit is searched for by halving.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -54,11 +55,17 @@ impl Loader {
         let annotation = source.map(|source| source.what);
         let annotation = annotation.or_else(|| annotation_of(&refusal.reason));
         let suspect = source.and_then(|source| named(source, &trial));
-        if let Some(suspect) = suspect
-            && !self.is_innocent(&suspect, refusal, &trial, inquiry)
-        {
+        let suspect = suspect.filter(|it| !self.is_innocent(it, refusal, &trial, inquiry));
+        let mut differs = false;
+        if let Some(suspect) = &suspect {
             inquiry.reasons.insert(refusal.reason.clone());
-            return Ok(self.isolate(&suspect, &refusal.reason, annotation, &trial, inquiry));
+            differs |= self.isolate(suspect, &refusal.reason, annotation, &trial, inquiry);
+        }
+        if let Some(rendered) = rendered {
+            differs |= self.keep_apart_readable(rendered, refusal, suspect.as_ref(), &trial);
+        }
+        if suspect.is_some() || differs {
+            return Ok(differs);
         }
         for suspects in suspects(&trial, &self.memory) {
             if let Some(found) = self.search(suspects, &mut trial, inquiry).await? {
@@ -169,7 +176,7 @@ impl Loader {
     }
 
     /// Keeps apart what was found to be at fault. Answers whether that makes a difference.
-    fn isolate(
+    pub(super) fn isolate(
         &self,
         suspect: &Suspect,
         reason: &str,
@@ -241,7 +248,7 @@ fn served(taken: Option<&Files>, name: &ObjectName) -> Option<Arc<Ingress>> {
 }
 
 /// What a source stands for.
-fn named(source: &Source, trial: &Trial) -> Option<Suspect> {
+pub(super) fn named(source: &Source, trial: &Trial) -> Option<Suspect> {
     if let Some(ingress) = &source.ingress {
         return Some(Suspect::Ingress(ingress.clone()));
     }

@@ -18,7 +18,7 @@ use std::{
 
 use lua_sync_client::lua_modules;
 use nginx_render::{FileContent, Rendered};
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use super::{
     files::{self, Access, WriteError},
@@ -156,6 +156,7 @@ impl Configuration {
                 let TestError::Refused(mut refusal) = error else {
                     return Err(error.into());
                 };
+                debug!(reason = refusal.reason, "nginx refuses a configuration");
                 // Only lines of the main file can be told apart.
                 refusal.place = refusal.place.filter(|(file, _)| *file == candidate);
                 let kept = self.directory.join("nginx.conf.refused");

@@ -7,6 +7,7 @@
 )]
 
 mod identity;
+mod inspection;
 mod limits;
 mod webhook;
 
@@ -39,9 +40,16 @@ async fn ingresses_are_judged_by_the_rules() {
     let judge = move |ingress: &Ingress| admit(ingress, &snapshot, &options);
     let webhook = Webhook::start(Limits::default(), judge).await;
     let uid = "705ab4f5-6393-11e8-b7cc-42010a800002";
+    let mut allowed = webhook.review(&review("second", "/other")).await;
+    let warnings = allowed["warnings"].take();
     assert_eq!(
-        webhook.review(&review("second", "/other")).await,
-        json!({"uid": uid, "allowed": true})
+        allowed,
+        json!({"uid": uid, "allowed": true, "warnings": null})
+    );
+    let warning = warnings[0].as_str().unwrap();
+    assert!(
+        warning.contains("Service shop/web: it does not exist"),
+        "{warning}"
     );
     let refused = webhook.review(&review("second", "/")).await;
     assert_eq!(refused["uid"], uid);

@@ -9,6 +9,7 @@
 )]
 
 pub(crate) mod backend;
+pub(crate) mod clock;
 pub(crate) mod echo;
 pub(crate) mod http;
 pub(crate) mod mount;
@@ -50,6 +51,7 @@ pub(crate) struct Site {
     directory: TempDir,
     pub(crate) ports: Ports,
     flags: Vec<String>,
+    environment: Vec<(String, String)>,
     child: Child,
 }
 
@@ -134,8 +136,27 @@ impl Site {
         Self::start_with_log(directory, flags, log)
     }
 
+    /// The same with further variables in its environment.
+    pub(crate) fn start_in(
+        directory: TempDir,
+        flags: &[&str],
+        environment: Vec<(String, String)>,
+    ) -> Self {
+        let log = open_log(directory.path());
+        Self::run(directory, flags, environment, log)
+    }
+
     /// Starts a controller with these flags, which logs to there.
     pub(crate) fn start_with_log(directory: TempDir, flags: &[&str], log: OwnedFd) -> Self {
+        Self::run(directory, flags, Vec::new(), log)
+    }
+
+    fn run(
+        directory: TempDir,
+        flags: &[&str],
+        environment: Vec<(String, String)>,
+        log: OwnedFd,
+    ) -> Self {
         let [http, https, status, default, healthz] = free_ports();
         let ports = Ports {
             http,
@@ -159,17 +180,19 @@ impl Site {
         let flags = flags.iter().map(|flag| (*flag).to_owned());
         let flags: Vec<_> = own.into_iter().chain(flags).collect();
         Self {
-            child: run(&flags, log),
+            child: run(&flags, &environment, log),
             directory,
             ports,
             flags,
+            environment,
         }
     }
 
     /// Kills the controller, and starts another one in its place.
     pub(crate) async fn replace(&mut self) {
         self.child.kill().await.expect("it is our child");
-        self.child = run(&self.flags, open_log(self.directory.path()));
+        let log = open_log(self.directory.path());
+        self.child = run(&self.flags, &self.environment, log);
     }
 
     /// A further controller with the same flags, but for those that are given.
@@ -314,10 +337,11 @@ impl Drop for Site {
     }
 }
 
-fn run(flags: &[String], log: OwnedFd) -> Child {
+fn run(flags: &[String], environment: &[(String, String)], log: OwnedFd) -> Child {
     let mut command = controller();
     command
         .args(flags)
+        .envs(environment.iter().cloned())
         .stdin(Stdio::null())
         .stdout(log.try_clone().expect("it can be shared"))
         .stderr(log);

@@ -15,6 +15,9 @@ use crate::{
 
 use super::name_of;
 
+/// The longest name of an object with its namespace (Kubernetes docs, "Object Names and IDs").
+const LONGEST_NAME: usize = 253 + 1 + 63;
+
 /// Tells which Ingresses share a host. It follows the snapshots that it is shown.
 ///
 /// ```
@@ -64,7 +67,7 @@ impl AdmissionIndex {
     }
 
     /// The part of a snapshot that the verdict about an Ingress depends on: the Ingresses that share a host with it, the
-    /// version of itself that is stored, and what tells whose Ingresses are ours.
+    /// version of itself that is stored, the objects that it names, and what tells whose Ingresses are ours.
     #[must_use]
     pub fn excerpt(
         &mut self,
@@ -77,11 +80,14 @@ impl AdmissionIndex {
         let sharing = hosts.iter().filter_map(|host| self.by_host.get(host));
         let mut names: BTreeSet<_> = sharing.flatten().cloned().collect();
         names.insert(name_of(candidate));
-        let config_map = options.config_map.iter().cloned();
+        let config_map = options.config_map.iter();
+        let referred = referred(candidate);
         Snapshot {
             ingresses: pick(&snapshot.ingresses, names),
             ingress_classes: snapshot.ingress_classes.clone(),
-            config_maps: pick(&snapshot.config_maps, config_map),
+            services: pick(&snapshot.services, referred.iter().cloned()),
+            secrets: pick(&snapshot.secrets, referred.iter().cloned()),
+            config_maps: pick(&snapshot.config_maps, config_map.chain(&referred).cloned()),
             namespaces: snapshot.namespaces.clone(),
             ..Snapshot::default()
         }
@@ -104,6 +110,27 @@ fn hosts(ingress: &Ingress) -> BTreeSet<Host> {
     hosts
 }
 
+/// The names of objects that an Ingress may refer to, whatever their kinds: of back ends, of TLS, and all values of
+/// annotations that may be names.
+fn referred(ingress: &Ingress) -> BTreeSet<ObjectName> {
+    let own = name_of(ingress);
+    let spec = ingress.spec.iter();
+    let rules = spec.clone().flat_map(|spec| &spec.rules).flatten();
+    let paths = rules.flat_map(|rule| rule.http.iter().flat_map(|http| &http.paths));
+    let backends = spec.clone().flat_map(|spec| &spec.default_backend);
+    let backends = backends.chain(paths.map(|path| &path.backend));
+    let services = backends.filter_map(|backend| Some(backend.service.as_ref()?.name.as_str()));
+    let tls = spec.flat_map(|spec| &spec.tls).flatten();
+    let secrets = tls.filter_map(|tls| tls.secret_name.as_deref());
+    let annotations = ingress.metadata.annotations.iter().flatten();
+    let values = annotations.map(|(_, value)| value.trim());
+    let names = services.chain(secrets).chain(values);
+    names
+        .filter(|name| !name.is_empty() && name.len() <= LONGEST_NAME)
+        .map(|name| ObjectName::parse(name).unwrap_or_else(|| own.sibling(name)))
+        .collect()
+}
+
 fn pick<K>(map: &ObjectMap<K>, names: impl IntoIterator<Item = ObjectName>) -> ObjectMap<K> {
     let found = names.into_iter().filter_map(|name| {
         let object = map.get(&name)?.clone();
@@ -115,7 +142,7 @@ fn pick<K>(map: &ObjectMap<K>, names: impl IntoIterator<Item = ObjectName>) -> O
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::{
-        core::v1::ConfigMap,
+        core::v1::{ConfigMap, Secret},
         networking::v1::{IngressBackend, IngressRule},
     };
 
@@ -187,5 +214,30 @@ mod tests {
         let excerpt = index.excerpt(&snapshot, &ingress("x", &[]), &options);
         let maps: Vec<_> = excerpt.config_maps.iter().map(|(name, _)| name).collect();
         assert_eq!(maps, [&config_map]);
+    }
+
+    #[test]
+    fn what_an_ingress_names_is_taken_along() {
+        let mut candidate = ingress("x", &["a.test"]);
+        let annotations = [
+            ("a/auth-secret", " users "),
+            ("a/x", "bank/headers"),
+            ("a/y", "1m"),
+        ];
+        let annotations = annotations.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        candidate.metadata.annotations = Some(annotations.into());
+        let mut snapshot = Snapshot::default();
+        let names = ["shop/users", "bank/headers", "shop/other", "bank/users"];
+        for name in names.map(|name| ObjectName::parse(name).unwrap()) {
+            snapshot
+                .config_maps
+                .insert(name.clone(), ConfigMap::default());
+            snapshot.secrets.insert(name, Secret::default());
+        }
+        let mut index = AdmissionIndex::default();
+        let excerpt = index.excerpt(&snapshot, &candidate, &Options::default());
+        let maps = excerpt.config_maps.iter().map(|(name, _)| name.to_string());
+        assert_eq!(maps.collect::<Vec<_>>(), ["bank/headers", "shop/users"]);
+        assert_eq!(excerpt.secrets.len(), 2);
     }
 }

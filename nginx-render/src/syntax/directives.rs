@@ -1,8 +1,8 @@
-//! Which directives there are, and where they may stand.
+//! Which directives and variables there are, and where directives may stand.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
-use super::words::Block;
+use super::{variables, words::Block};
 
 /// Directives that stand outside of servers only (NGINX docs, "Context" of each directive).
 const OUTSIDE_SERVERS: &[&str] = &[
@@ -58,11 +58,14 @@ const LOCATIONS_ONLY: &[&str] = &[
     "uwsgi_pass",
 ];
 
-/// The directives that an NGINX knows: their names stand in its program and modules.
+/// The directives and variables that an NGINX knows: their names stand in its program and modules. As long as nothing is
+/// known, by default, anything may be one.
 #[derive(Clone, Default)]
 pub struct Directives {
     /// Names, each with a line break behind it. A name may be the end of a longer one: linkers merge them.
-    names: String,
+    names: Arc<str>,
+    /// Whether variables are those that documentation tells of.
+    is_documented: bool,
 }
 
 impl Directives {
@@ -93,14 +96,52 @@ impl Directives {
                 }
             }
         }
-        Self { names }
+        Self {
+            names: names.into(),
+            is_documented: false,
+        }
     }
 
-    /// Whether there is a directive of that name. Anything may be one as long as nothing is known: the program may be a
-    /// script that calls NGINX.
+    /// Those of an NGINX whose program is not at hand: any directive, and the variables that documentation tells of.
+    #[must_use]
+    pub fn documented() -> Self {
+        Self {
+            is_documented: true,
+            ..Self::default()
+        }
+    }
+
+    /// Whether there is a directive of that name.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
-        self.contains(name) || !self.contains("proxy_pass")
+        self.contains(name) || !self.is_read()
+    }
+
+    /// Whether there is a variable of that name, in lower case, without anything that defines it.
+    ///
+    /// ```
+    /// use nginx_render::syntax::Directives;
+    ///
+    /// let known = Directives::documented();
+    /// assert!(known.has_variable("remote_addr"));
+    /// assert!(known.has_variable("http_x_any_header"));
+    /// assert!(!known.has_variable("remote_adr"));
+    /// assert!(Directives::default().has_variable("remote_adr"));
+    /// ```
+    #[must_use]
+    pub fn has_variable(&self, name: &str) -> bool {
+        if variables::is_of_family(name) {
+            return true;
+        }
+        if self.is_read() {
+            return self.contains(name);
+        }
+        !self.is_documented || variables::is_documented(name)
+    }
+
+    /// Whether the names are those of a program. It may be a script that calls NGINX.
+    fn is_read(&self) -> bool {
+        self.contains("proxy_pass")
     }
 
     fn contains(&self, name: &str) -> bool {
@@ -113,7 +154,7 @@ impl Directives {
             Block::Map | Block::Free => return None,
             Block::Server => OUTSIDE_SERVERS.contains(&name) || LOCATIONS_ONLY.contains(&name),
             Block::Location => OUTSIDE_SERVERS.contains(&name) || SERVERS_ONLY.contains(&name),
-            Block::Main | Block::Http | Block::Other => false,
+            Block::Main | Block::Http | Block::Stream | Block::Other => false,
         };
         if is_misplaced {
             return Some(format!("directive \"{name}\" may not stand here"));

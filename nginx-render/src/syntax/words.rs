@@ -7,9 +7,7 @@ pub(super) struct Statement {
     pub(super) words: Vec<String>,
     /// The line that it begins at, from 1.
     pub(super) line: usize,
-    /// How many blocks of this text are around it.
-    pub(super) depth: usize,
-    /// The innermost of them; [`Block::Main`] outside of all.
+    /// The innermost of them, or what is around the text.
     pub(super) block: Block,
 }
 
@@ -20,7 +18,9 @@ pub(super) enum Block {
     Main,
     /// `http`.
     Http,
-    /// `server`.
+    /// `stream`.
+    Stream,
+    /// `server` of `http`.
     Server,
     /// `location`, `if` and `limit_except`.
     Location,
@@ -51,8 +51,9 @@ impl Statement {
 impl Block {
     fn of(name: &str, around: Self) -> Self {
         match name {
-            "http" | "stream" if around == Self::Main => Self::Http,
-            "server" if around != Self::Free => Self::Server,
+            "http" if around == Self::Main => Self::Http,
+            "stream" if around == Self::Main => Self::Stream,
+            "server" if !matches!(around, Self::Free | Self::Stream) => Self::Server,
             "location" | "if" | "limit_except" => Self::Location,
             "map" => Self::Map,
             "geo" | "types" | "split_clients" | "charset_map" | "geoip2" => Self::Free,
@@ -61,12 +62,13 @@ impl Block {
     }
 }
 
-/// Reads all directives, in the order of the text.
+/// Reads all directives of a text that stands in such a block, in the order of the text.
 ///
 /// # Errors
 /// When a block or a quote is not closed, or something stands where a directive has to end.
-pub(super) fn read(text: &str) -> Result<Vec<Statement>, Broken> {
+pub(super) fn read(text: &str, around: Block) -> Result<Vec<Statement>, Broken> {
     let mut reader = Reader {
+        around,
         rest: text,
         line: 1,
         open: Vec::new(),
@@ -77,6 +79,8 @@ pub(super) fn read(text: &str) -> Result<Vec<Statement>, Broken> {
 }
 
 struct Reader<'a> {
+    /// What is around the text.
+    around: Block,
     rest: &'a str,
     line: usize,
     /// The blocks around here: name, line and kind.
@@ -136,13 +140,8 @@ impl Reader<'_> {
 
     /// Takes a directive in that ends here.
     fn end(&mut self, words: Vec<String>, line: usize, opens: bool) -> Result<(), Broken> {
-        let block = self.open.last().map_or(Block::Main, |(_, _, block)| *block);
-        let statement = Statement {
-            words,
-            line,
-            depth: self.open.len(),
-            block,
-        };
+        let block = self.open.last().map_or(self.around, |(_, _, block)| *block);
+        let statement = Statement { words, line, block };
         let name = statement.name().to_owned();
         self.statements.push(statement);
         if opens && name.ends_with("_by_lua_block") {
@@ -299,7 +298,7 @@ mod tests {
     use super::*;
 
     fn words(text: &str) -> Vec<Vec<String>> {
-        let statements = read(text).unwrap().into_iter();
+        let statements = read(text, Block::Main).unwrap().into_iter();
         statements.map(|statement| statement.words).collect()
     }
 
@@ -317,21 +316,21 @@ mod tests {
 
     #[test]
     fn blocks_and_lines_are_kept() {
-        let text = "http {\n server {\n\n  location /a { b; }\n } map $a $b {\n ~x y; }\n}";
-        let seen = read(text).unwrap();
-        let seen: Vec<_> = seen
-            .iter()
-            .map(|s| (s.name(), s.line, s.depth, s.block))
-            .collect();
+        let text = "http {\n server {\n\n  location /a { b; }\n } map $a $b {\n ~x y; }\n}\nstream { server { c; } }";
+        let seen = read(text, Block::Main).unwrap();
+        let seen: Vec<_> = seen.iter().map(|s| (s.name(), s.line, s.block)).collect();
         assert_eq!(
             seen,
             [
-                ("http", 1, 0, Block::Main),
-                ("server", 2, 1, Block::Http),
-                ("location", 4, 2, Block::Server),
-                ("b", 4, 3, Block::Location),
-                ("map", 5, 1, Block::Http),
-                ("~x", 6, 2, Block::Map),
+                ("http", 1, Block::Main),
+                ("server", 2, Block::Http),
+                ("location", 4, Block::Server),
+                ("b", 4, Block::Location),
+                ("map", 5, Block::Http),
+                ("~x", 6, Block::Map),
+                ("stream", 8, Block::Main),
+                ("server", 8, Block::Stream),
+                ("c", 8, Block::Other),
             ]
         );
     }
@@ -340,7 +339,7 @@ mod tests {
     fn lua_is_skipped() {
         let lua = "a_by_lua_block { local t = {\"}\"} --[[ } ]] -- }\n t = [=[ } ]] ]=] } b;";
         assert_eq!(words(lua), [vec!["a_by_lua_block"], vec!["b"]]);
-        assert!(read("a_by_lua_block { {}").is_err());
+        assert!(read("a_by_lua_block { {}", Block::Main).is_err());
     }
 
     #[test]
@@ -354,7 +353,7 @@ mod tests {
             ("a 'b", 1, "quote"),
             ("a \"b\"c;", 1, "follows a quote"),
         ] {
-            let broken = read(text).unwrap_err();
+            let broken = read(text, Block::Main).unwrap_err();
             assert_eq!(broken.line, line, "{text}");
             assert!(broken.reason.contains(reason), "{text}: {}", broken.reason);
         }

@@ -45,6 +45,13 @@ pub(crate) struct Fragment {
     pub(crate) shared: Shared,
 }
 
+/// Where `/` of a host is redirected to, with marks around it.
+struct AppRootView {
+    begin: Mark,
+    target: Printed,
+    end: Mark,
+}
+
 #[derive(askama::Template)]
 #[template(path = "server.conf")]
 struct ServerView {
@@ -61,7 +68,7 @@ struct ServerView {
     client_auth: Option<ClientAuthView>,
     snippet: Option<SnippetView>,
     config_snippet: Option<SnippetView>,
-    app_root: Option<Printed>,
+    app_root: Option<AppRootView>,
     redirect_code: u16,
     to_https: Option<Printed>,
     locations: Vec<LocationView>,
@@ -325,22 +332,26 @@ impl Builder<'_> {
     }
 
     /// Where `/` of the host is redirected to; the first location that says it counts.
-    fn app_root(&mut self) -> Option<Printed> {
+    fn app_root(&mut self) -> Option<AppRootView> {
         let location = self
             .server
             .locations
             .iter()
             .find(|location| location.settings.app_root.is_some())?;
         let root = location.settings.app_root.as_ref()?;
+        let source = Arc::new(Source {
+            ingress: location.ingress.clone(),
+            what: "app-root",
+            ..self.source()
+        });
         match template(&format!("$scheme://$http_host{}", root.as_str())) {
-            Ok(root) => Some(root),
+            Ok(target) => Some(AppRootView {
+                begin: self.extras.sources.begin(source),
+                target,
+                end: END,
+            }),
             Err(error) => {
-                let source = Source {
-                    ingress: location.ingress.clone(),
-                    what: "app-root",
-                    ..self.source()
-                };
-                self.note(Arc::new(source), format!("left out since {error}"));
+                self.note(source, format!("left out since {error}"));
                 None
             }
         }

@@ -12,7 +12,10 @@ mod support;
 use std::path::Path;
 
 use ingress_model::Layout;
-use nginx_render::{Environment, Renderer};
+use nginx_render::{
+    Environment, Renderer,
+    syntax::{Directives, check},
+};
 
 use support::{debian, refusal};
 
@@ -23,6 +26,7 @@ fn golden(name: &str, layout: &Layout, change: impl Fn(&mut Environment)) {
     change(&mut environment);
     let rendered = Renderer::new(debian(), environment).render(layout).unwrap();
     assert!(rendered.notes.is_empty(), "{:?}", rendered.notes);
+    assert_eq!(check(&rendered, &Directives::documented()), []);
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path("");
     settings.set_prepend_module_to_snapshot(false);
@@ -44,6 +48,7 @@ fn without_checksum(main: &str) -> &str {
 fn golden_servers(name: &str, layout: &Layout) {
     let rendered = support::render(layout);
     assert!(rendered.notes.is_empty(), "{:?}", rendered.notes);
+    assert_eq!(check(&rendered, &Directives::documented()), []);
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path("");
     settings.set_prepend_module_to_snapshot(false);

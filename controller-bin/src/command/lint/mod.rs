@@ -26,7 +26,7 @@ use super::{
     progress::Progress,
     source::{self, Merged, Objects},
 };
-use crate::args::Args;
+use crate::{args::Args, variables};
 
 /// What is to be checked, and how it is told.
 ///
@@ -116,7 +116,7 @@ impl LintArgs {
         let mut findings = of_manifests(&found);
         findings.extend(merged.outcome.diagnostics.iter().map(Finding::diagnostic));
         findings.extend(deprecated(&found, &merged));
-        findings.extend(of_nginx(&merged, &target)?);
+        findings.extend(of_nginx(&found, &merged, &target)?);
         let places = Places::read(&found.files);
         for finding in &mut findings {
             finding.place = finding.place.take().or_else(|| {
@@ -166,17 +166,27 @@ fn deprecated(found: &Objects, merged: &Merged) -> Vec<Finding> {
 }
 
 /// What the renderer could not write down, and what NGINX would refuse.
-fn of_nginx(merged: &Merged, target: &Target) -> Result<Vec<Finding>, CommandError> {
+fn of_nginx(
+    found: &Objects,
+    merged: &Merged,
+    target: &Target,
+) -> Result<Vec<Finding>, CommandError> {
     let rendered = target.render(&merged.outcome.model)?;
     let config_map = merged.options.config_map.as_ref();
     let notes = rendered.notes.iter();
     let mut findings: Vec<_> = notes
         .map(|note| Finding::unrendered(&note.source, &note.text, config_map))
         .collect();
-    let faults = syntax::check(&rendered, &target.directives);
-    let faults = faults
-        .iter()
-        .map(|fault| Finding::refused(&fault.source, &fault.reason, config_map));
-    findings.extend(faults);
+    let ingresses = &found.snapshot.ingresses;
+    for fault in syntax::check(&rendered, &target.directives) {
+        let mut finding = Finding::refused(&fault.source, &fault.reason, config_map);
+        if let Some(variable) = &fault.variable {
+            let ingress = fault.source.ingress.as_ref();
+            let ingress = ingress.and_then(|name| ingresses.get(name));
+            let key = ingress.and_then(|it| variables::annotation_with(it, variable));
+            finding.key = key.map(str::to_owned).or(finding.key);
+        }
+        findings.push(finding);
+    }
     Ok(findings)
 }
