@@ -13,7 +13,6 @@
 
 mod directory;
 mod object;
-mod order;
 mod pending;
 
 use std::{

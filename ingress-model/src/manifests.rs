@@ -1,19 +1,23 @@
 //! Objects from the text of manifests, as if an API server held them: for tests, for tools, and for a controller that
 //! follows a directory. Needs the feature `manifests`.
 //!
-//! [`parse()`] reads the text of a file, [`together()`] says what several files mean.
+//! [`parse()`] reads the text of a file, [`together()`] says what several files mean, and [`Gathering`] what changes when
+//! one of them does.
 //!
 //! Nothing here reads files: who does hands over their names and texts.
 
 mod complete;
+mod gathering;
 mod ignored;
 mod object;
+mod order;
 mod parse;
 mod together;
 
 use std::path::Path;
 
 pub use self::{
+    gathering::{Changes, Gathering},
     ignored::Ignored,
     object::Object,
     parse::{Content, ManifestError, parse},

@@ -12,13 +12,13 @@ use std::{
 use ingress_model::{
     ObjectKind, ObjectRef,
     manifests::{
-        AssumedClass, Content, Ignored, ManifestError, Object, Placed, Together, is_hidden,
-        is_manifest, parse, together,
+        AssumedClass, Changes, Content, Gathering, Ignored, ManifestError, Object, Together,
+        is_hidden, is_manifest, parse, together,
     },
 };
 use tracing::{debug, error, info, warn};
 
-use super::{object, order};
+use super::object;
 use crate::store::Store;
 
 /// How long after it was last written to a file that has changed is not looked at: its writer may not be done, and word
@@ -32,8 +32,10 @@ pub(super) struct Directory {
     assumed_class: Arc<Object>,
     /// By path below the root.
     files: BTreeMap<PathBuf, File>,
-    /// What the store has been told.
-    told: BTreeMap<ObjectRef, Placed>,
+    /// What the store is told.
+    gathering: Gathering<Arc<Path>>,
+    /// Whether it was said that the IngressClass is assumed.
+    class_is_assumed: bool,
     /// Objects that several files define, and that this was said of.
     repeated: BTreeSet<ObjectRef>,
     /// Directories that cannot be read, below the root, and why.
@@ -87,11 +89,13 @@ enum Read {
 
 impl Directory {
     pub(super) fn new(root: &Path, assumed_class: AssumedClass) -> Self {
+        let assumed_class = Arc::new(assumed_class.object());
         Self {
             root: root.to_owned(),
-            assumed_class: Arc::new(assumed_class.object()),
+            gathering: Gathering::new(Arc::clone(&assumed_class)),
+            assumed_class,
             files: BTreeMap::new(),
-            told: BTreeMap::new(),
+            class_is_assumed: false,
             repeated: BTreeSet::new(),
             unreadable: BTreeMap::new(),
         }
@@ -147,12 +151,15 @@ impl Directory {
                 warn!(directory = %directory.display(), error, "cannot read a directory of manifests; what its files said holds");
             }
         }
-        self.files.retain(|path, _| {
-            found.contains(path)
-                || unreadable
-                    .keys()
-                    .any(|directory| path.starts_with(directory))
-        });
+        let is_unreadable = |path: &Path| {
+            let mut directories = unreadable.keys();
+            directories.any(|directory| path.starts_with(directory))
+        };
+        let gone = self.files.keys();
+        let gone = gone.filter(|path| !found.contains(*path) && !is_unreadable(path));
+        for path in gone.cloned().collect::<Vec<_>>() {
+            self.forget(&path);
+        }
         self.unreadable = unreadable;
         let mut left = false;
         for path in found {
@@ -187,7 +194,7 @@ impl Directory {
                 return true;
             }
             Ok(_) | Err(_) => {
-                self.files.remove(&path);
+                self.forget(&path);
                 return true;
             }
         };
@@ -210,8 +217,15 @@ impl Directory {
         true
     }
 
+    fn forget(&mut self, path: &Path) {
+        if self.files.remove(path).is_some() {
+            self.gathering.set(path.into(), &[]);
+        }
+    }
+
     fn accept(&mut self, path: PathBuf, stamp: Stamp, content: Content) {
         let full = self.root.join(&path);
+        let name: Arc<Path> = path.as_path().into();
         let file = self.files.entry(path).or_default();
         if file.ignored != content.ignored {
             for ignored in &content.ignored {
@@ -238,6 +252,7 @@ impl Directory {
             })
             .collect();
         file.stamp = Some(stamp);
+        self.gathering.set(name, &file.objects);
     }
 
     fn refuse(&mut self, path: PathBuf, stamp: Option<Stamp>, refused: ManifestError) {
@@ -256,46 +271,37 @@ impl Directory {
 
     /// Tells the store, as one change, what is different from what it was told before.
     pub(super) fn tell(&mut self, store: &Store) {
-        let Together {
-            objects: mut now,
-            repeated,
-            class_is_assumed,
-        } = self.together();
-        order::keep(&self.told, &mut now);
-        let gone = self.told.keys().filter(|object| !now.contains_key(object));
-        let changed = now.iter().filter(|(reference, placed)| {
-            self.told.get(reference).is_none_or(|told| {
-                !Arc::ptr_eq(&told.object, &placed.object) || told.created != placed.created
-            })
-        });
+        let Changes { set, gone } = self.gathering.changes();
         let changes = store.batch(|batch| {
-            for reference in gone {
+            for reference in &gone {
                 object::delete(reference, batch);
             }
-            for (_, placed) in changed {
+            for (_, placed) in set {
                 object::apply(placed.dated(), batch);
             }
         });
         for change in changes {
             debug!(%change, "manifests changed");
         }
-        for repeated in &repeated {
-            if !self.repeated.contains(&repeated.object) {
+        let repeated = self.gathering.repeated();
+        for (object, left_out, used) in &repeated {
+            if !self.repeated.contains(object) {
                 warn!(
-                    object = %repeated.object,
-                    left_out = %repeated.left_out.display(),
-                    used = %repeated.used.display(),
+                    %object,
+                    left_out = %left_out.display(),
+                    used = %used.display(),
                     "an object is defined more than once",
                 );
             }
         }
-        let class = self.assumed_class.reference();
-        if class_is_assumed && !self.told.contains_key(&class) {
-            info!(class = %class.name, "no manifest defines an IngressClass; this one is assumed");
-        }
         let repeated = repeated.into_iter();
-        self.repeated = repeated.map(|repeated| repeated.object).collect();
-        self.told = now;
+        self.repeated = repeated.map(|(object, ..)| object).collect();
+        let class_is_assumed = self.gathering.class_is_assumed();
+        if class_is_assumed && !self.class_is_assumed {
+            let class = self.assumed_class.reference().name;
+            info!(%class, "no manifest defines an IngressClass; this one is assumed");
+        }
+        self.class_is_assumed = class_is_assumed;
     }
 }
 

@@ -13,12 +13,12 @@ use k8s_openapi::{
 };
 
 use crate::{
-    object::{ObjectKind, ObjectName, ObjectRef},
+    object::{ObjectName, ObjectRef},
     options::Options,
     snapshot::Snapshot,
 };
 
-use super::{complete::complete, object::Object};
+use super::{Gathering, complete::complete, object::Object};
 
 /// The IngressClass that there is when no file defines one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,12 +113,7 @@ impl Together {
     }
 }
 
-/// Puts together what files hold, given in the order of their names.
-///
-/// * An object that two files define is taken from the later one.
-/// * Ingresses without `creationTimestamp` count as created in the order in which files and their documents hold them,
-///   all of them before those that have one.
-/// * Where no file defines an IngressClass, there is the assumed one.
+/// Puts together what files hold, given in the order of their names, by the rules of [`Gathering`].
 ///
 /// ```
 /// use std::{path::Path, sync::Arc};
@@ -138,43 +133,19 @@ pub fn together<'a>(
     files: impl IntoIterator<Item = (&'a Path, &'a [Arc<Object>])>,
     assumed_class: &Arc<Object>,
 ) -> Together {
-    let mut objects: BTreeMap<ObjectRef, (&Path, Placed)> = BTreeMap::new();
-    let mut together = Together::default();
-    let mut position = 0_i64;
-    for (path, file) in files {
-        for object in file {
-            let undated =
-                object.kind() == ObjectKind::Ingress && object.meta().creation_timestamp.is_none();
-            let created = undated.then(|| {
-                position += 1;
-                Timestamp::from_second(position).unwrap_or(Timestamp::UNIX_EPOCH)
-            });
-            let placed = Placed {
-                object: Arc::clone(object),
-                created,
-            };
-            let reference = object.reference();
-            if let Some((earlier, _)) = objects.insert(reference.clone(), (path, placed)) {
-                together.repeated.push(Repeated {
-                    object: reference,
-                    left_out: earlier.to_owned(),
-                    used: path.to_owned(),
-                });
-            }
-        }
+    let mut gathering = Gathering::new(Arc::clone(assumed_class));
+    for (number, (path, objects)) in files.into_iter().enumerate() {
+        gathering.set((number, path), objects);
     }
-    let objects = objects.into_iter();
-    together.objects = objects
-        .map(|(reference, (_, placed))| (reference, placed))
-        .collect();
-    let mut kinds = together.objects.keys().map(|object| object.kind);
-    if !kinds.any(|kind| kind == ObjectKind::IngressClass) {
-        together.class_is_assumed = true;
-        let placed = Placed {
-            object: Arc::clone(assumed_class),
-            created: None,
-        };
-        together.objects.insert(assumed_class.reference(), placed);
+    let repeated = gathering.repeated().into_iter();
+    let repeated = repeated.map(|(object, (_, left_out), (_, used))| Repeated {
+        object,
+        left_out: left_out.to_owned(),
+        used: used.to_owned(),
+    });
+    Together {
+        repeated: repeated.collect(),
+        class_is_assumed: gathering.class_is_assumed(),
+        objects: gathering.changes().set.into_iter().collect(),
     }
-    together
 }
