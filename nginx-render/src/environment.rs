@@ -21,6 +21,8 @@ pub struct Environment {
     pub error_log: String,
     /// Where errors of requests and connections are logged as well unless the ConfigMap names a log.
     pub usual_error_log: Option<String>,
+    /// The file with media types by the endings of names, for what snippets serve from files; `None`: NGINX's few own.
+    pub mime_types: Option<String>,
     /// Whether NGINX logs all that it can, whatever the ConfigMap says (`--v=5`).
     pub debug_log: bool,
     /// The ports that NGINX listens on.
@@ -115,6 +117,7 @@ impl Default for Environment {
             access_log: "/var/log/nginx/access.log".into(),
             error_log: "/var/log/nginx/error.log".into(),
             usual_error_log: None,
+            mime_types: None,
             debug_log: false,
             ports: Ports::default(),
             ipv6: true,

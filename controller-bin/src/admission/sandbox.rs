@@ -151,6 +151,7 @@ impl Sandbox {
                 access_log: below("logs/access.log"),
                 error_log: below("logs/error.log"),
                 usual_error_log: None,
+                mime_types: None,
                 ports: Ports {
                     passthrough,
                     ..PORTS

@@ -165,6 +165,7 @@ fn assume(nginx: AssumedNginx, args: &Args) -> Target {
         environment: Environment {
             access_log: plain.access_log,
             usual_error_log: Some(plain.error_log),
+            mime_types: Some("/etc/nginx/mime.types".to_owned()),
             ipv6: plain.ipv6,
             resolvers: plain.resolvers,
             worker_processes: plain.worker_processes,

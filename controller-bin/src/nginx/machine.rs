@@ -34,6 +34,7 @@ pub fn environment(args: &Args, directory: &Path, certificate: &Arc<str>) -> Env
         access_log: usual_log(ACCESS_LOG).unwrap_or_else(|| below("logs/access.log")),
         error_log: below("logs/error.log"),
         usual_error_log: usual_log(ERROR_LOG).filter(|path| !is_stream(Path::new(path))),
+        mime_types: mime_types(),
         debug_log: args.logging.verbosity >= 5,
         ports: Ports {
             http: args.ports.http_port,
@@ -81,6 +82,18 @@ fn usual_log(path: &str) -> Option<String> {
 /// Whether a path leads to a terminal or a pipe rather than to a file, as images have it for logs.
 fn is_stream(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| !metadata.is_file())
+}
+
+/// The media types that come with NGINX.
+fn mime_types() -> Option<String> {
+    const PLACES: [&str; 3] = [
+        "/etc/nginx/mime.types",
+        "/usr/local/openresty/nginx/conf/mime.types",
+        "/usr/local/nginx/conf/mime.types",
+    ];
+    let mut places = PLACES.into_iter();
+    let found = places.find(|path| Path::new(path).is_file());
+    found.map(str::to_owned)
 }
 
 /// ModSecurity's rules in the places where images and distributions keep them. `root` is the root directory.

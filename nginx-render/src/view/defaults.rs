@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use crate::{
     capabilities::Module,
     source_map::Note,
-    value::{Printed, Unprintable, network, plain, switch, time, word},
+    value::{Printed, Unprintable, argument, network, plain, switch, time, word},
 };
 
 use super::{
@@ -39,8 +39,9 @@ pub(crate) fn directives(
     add("log_subrequest", vec![switch(true)]);
     add("reset_timedout_connection", vec![switch(true)]);
     if !context.http_names.contains("request_pool_size") {
-        // What a proxied request takes with all of its variables, at once instead of in two parts.
-        add("request_pool_size", vec![word("8k")]);
+        // What a proxied request takes with all of its variables, in one part: memory that is given back with each request
+        // costs as much as a few of them. A small request needs 9 KiB.
+        add("request_pool_size", vec![word("12k")]);
     }
     add("keepalive_timeout", vec![time(config.keep_alive)]);
     add("keepalive_requests", vec![word(config.keep_alive_requests)]);
@@ -135,6 +136,12 @@ pub(crate) fn directives(
         "ignore_invalid_headers",
         vec![switch(config.ignore_invalid_headers)],
     );
+    if let Some(path) = &context.environment.mime_types {
+        if !context.http_names.contains("types_hash_max_size") {
+            add("types_hash_max_size", vec![word(2_048)]);
+        }
+        add("include", vec![argument(path)?]);
+    }
     add("default_type", vec![plain(config.default_type.as_str())?]);
     add("server_tokens", vec![switch(config.server_tokens)]);
     add("uninitialized_variable_warn", vec![switch(false)]);

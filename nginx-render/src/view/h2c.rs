@@ -11,7 +11,7 @@ use crate::{
     capabilities::{Capabilities, Module},
     environment::Environment,
     source_map::Note,
-    value::{Printed, Unprintable, constant, copy, plain, switch, word},
+    value::{Printed, Unprintable, constant, copy, network, plain, switch, word},
 };
 
 use super::{
@@ -105,7 +105,7 @@ pub(crate) fn server(context: &Context<'_>) -> StreamServerView {
         let timeout = config.proxy_protocol_header_timeout;
         settings.push(directive("proxy_protocol_timeout", [word(timeout)]));
         let trusted = config.proxy_real_ip_cidr.iter();
-        settings.extend(trusted.map(|network| directive("set_real_ip_from", [word(network)])));
+        settings.extend(trusted.map(|trusted| directive("set_real_ip_from", [network(trusted)])));
         // NGINX's own header would not have the port that the client's connection came to.
         settings.push(directive("js_filter", [word("endpoints.header")]));
     } else {

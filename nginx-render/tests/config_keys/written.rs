@@ -124,3 +124,21 @@ fn the_log_of_services_names_their_endpoints() {
     assert!(map.contains("UDP:"), "{map}");
     assert!(!main_file(&[]).contains("$proxy_upstream_name {"));
 }
+
+#[test]
+fn files_have_the_media_types_that_come_with_nginx() {
+    let main = |data: &[(&str, &str)]| {
+        let outcome = merge(&data.iter().copied().collect(), false);
+        let environment = nginx_render::Environment {
+            mime_types: Some("/etc/nginx/mime.types".into()),
+            ..super::environment(std::path::Path::new("/etc/nginx"))
+        };
+        let mut renderer = nginx_render::Renderer::new(super::every_module(), environment);
+        renderer.render(&outcome.model.layout).unwrap().main
+    };
+    let plain = main(&[]);
+    assert!(plain.contains("types_hash_max_size 2048;\n    include /etc/nginx/mime.types;\n"));
+    let own = main(&[("http-snippet", "types_hash_max_size 4096;")]);
+    assert!(!own.contains("types_hash_max_size 2048;"));
+    assert!(own.contains("include /etc/nginx/mime.types;"));
+}
