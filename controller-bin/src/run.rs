@@ -95,7 +95,7 @@ impl Args {
         );
         let (ending, ended) = signal::channel(false);
         let publisher = self.publish(&source, &store, &ended);
-        let board = self.board(&store, &health);
+        let board = self.board(&store, &health, &quarantine);
         let sources = Sources::new(&store, &process);
         let metrics = self.metrics(&health, sources, publisher.as_ref(), board.as_ref())?;
         let metrics = Arc::new(metrics);
@@ -225,8 +225,13 @@ impl Args {
     }
 
     /// What remembers what happens for the page, if there is one.
-    fn board(&self, store: &Arc<Store>, health: &Health) -> Option<Arc<Board>> {
-        let board = || Board::new(Arc::clone(store), health.clone());
+    fn board(
+        &self,
+        store: &Arc<Store>,
+        health: &Health,
+        quarantine: &Arc<Quarantine>,
+    ) -> Option<Arc<Board>> {
+        let board = || Board::new(Arc::clone(store), health.clone(), Arc::clone(quarantine));
         self.ports.enable_ui.then(|| Arc::new(board()))
     }
 

@@ -56,6 +56,20 @@ async fn logs_are_opened_anew_on_sigusr1() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_controller_outlives_its_nginx_as_long_as_flags_say() {
+    let mut site = Site::with_flags::<&str>(&["--post-shutdown-grace-period=3600"], &[]).await;
+    let master = site.nginx();
+    site.signal(Signal::TERM);
+    site.until("the controller waits", async || {
+        (site.logged("as --post-shutdown-grace-period says") == 1).then_some(())
+    })
+    .await;
+    assert!(!site::is_nginx(master), "nginx has ended before");
+    site.signal(Signal::TERM);
+    assert!(site.ended().await.success(), "{}", site.log());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn workers_of_old_configurations_do_not_pile_up() {
     let slow = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = slow.local_addr().unwrap().port();

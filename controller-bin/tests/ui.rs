@@ -73,6 +73,30 @@ async fn the_page_shows_what_is_served_and_what_is_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_nginx_refuses_is_shown_with_what_becomes_of_it() {
+    let settings = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: default}\n\
+        data: {allow-snippet-annotations: 'true', annotations-risk-level: Critical}\n";
+    let snippet = "{nginx.ingress.kubernetes.io/configuration-snippet: 'no_such_directive;'}";
+    let files = [
+        ("settings.yaml", settings.to_owned()),
+        (
+            "bad.yaml",
+            annotated("bad", "bad.test", "one", snippet, "/", ""),
+        ),
+    ];
+    let flags = ["--enable-ui", "--configmap=default/settings"];
+    let site = Site::with_flags(&flags, &files).await;
+    let shown = page(&site, "localhost", "/ui").await.body;
+    for text in [
+        "nginx refuses the Ingress: its paths answer 503",
+        "no_such_directive",
+        "<td>its paths answer 503</td>",
+    ] {
+        assert!(shown.contains(text), "{text:?} in {shown}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_page_is_for_this_machine_and_only_if_asked_for() {
     let (site, _backend) = site(&["--enable-ui"]).await;
     let refused = page(&site, "rebound.test", "/ui").await;

@@ -466,6 +466,8 @@ mod tests {
     fn too_short_intervals_are_raised() {
         let args = parse(&["--status-update-interval=1", "--election-ttl=0"]).unwrap();
         assert_eq!(args.status.update_interval().as_secs(), 5);
+        let args = parse(&["--status-update-interval=-1"]).unwrap();
+        assert_eq!(args.status.update_interval().as_secs(), 5);
         assert_eq!(args.status.election_ttl().as_secs(), 30);
     }
 

@@ -27,7 +27,7 @@ pub struct StatusArgs {
 
     /// Seconds between two looks at the status; at least 5
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
-    pub status_update_interval: u32,
+    pub status_update_interval: i64,
 
     /// Service whose addresses are written
     #[arg(long, value_name = "NAMESPACE/NAME", default_value = "", value_parser = value::object_name)]
@@ -78,7 +78,8 @@ impl StatusArgs {
     /// Time between two looks at the status, at least 5 s.
     #[must_use]
     pub fn update_interval(&self) -> Duration {
-        let asked = Duration::from_secs(self.status_update_interval.into());
+        let asked = u64::try_from(self.status_update_interval).unwrap_or_default();
+        let asked = Duration::from_secs(asked);
         if asked < SHORTEST_UPDATE_INTERVAL {
             tracing::warn!(?asked, used = ?SHORTEST_UPDATE_INTERVAL, "flag --status-update-interval is too low");
         }

@@ -15,6 +15,7 @@ use crate::{
     health::Health,
     metrics::certificates::{Certificates, Facts},
     observe::{Load, Observer, Told},
+    quarantine::{Levels, Quarantine},
     store::Store,
 };
 
@@ -27,6 +28,7 @@ pub struct Board {
     started: Timestamp,
     store: Arc<Store>,
     health: Health,
+    quarantine: Arc<Quarantine>,
     certificates: Certificates,
     latest: Mutex<Latest>,
 }
@@ -51,11 +53,12 @@ pub(super) enum Loaded {
 impl Board {
     /// A board of a controller that has just started.
     #[must_use]
-    pub fn new(store: Arc<Store>, health: Health) -> Self {
+    pub fn new(store: Arc<Store>, health: Health, quarantine: Arc<Quarantine>) -> Self {
         Self {
             started: Timestamp::now(),
             store,
             health,
+            quarantine,
             certificates: Certificates::default(),
             latest: Mutex::default(),
         }
@@ -69,6 +72,11 @@ impl Board {
     /// Whether it serves what it should.
     pub(super) fn health(&self) -> &Health {
         &self.health
+    }
+
+    /// How far Ingresses are kept apart.
+    pub(super) fn levels(&self) -> Levels {
+        self.quarantine.levels()
     }
 
     /// What happened last.

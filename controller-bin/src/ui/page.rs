@@ -18,6 +18,7 @@ use super::{
 use crate::{
     metrics::certificates::Facts,
     observe::{Load, Told},
+    quarantine::{Level, Levels},
 };
 
 /// How many hosts are shown; a search finds the others.
@@ -102,6 +103,8 @@ struct ConflictRow {
 struct IsolatedRow {
     ingress: String,
     since: String,
+    /// What becomes of it.
+    effect: String,
     reason: String,
 }
 
@@ -153,7 +156,8 @@ impl Page {
             loads,
             isolated,
         } = &latest;
-        let mut hosts: Vec<_> = hosts(&latest).collect();
+        let levels = board.levels();
+        let mut hosts: Vec<_> = hosts(outcome, &levels).collect();
         let paths = hosts.iter().map(|host| host.paths.len()).sum();
         let ingresses = ingresses(outcome);
         let conflicts: Vec<_> = conflicts(outcome).collect();
@@ -198,6 +202,9 @@ impl Page {
                 .map(|(ingress, (since, reason))| IsolatedRow {
                     ingress: ingress.to_string(),
                     since: ago(*since, now),
+                    effect: levels
+                        .get(ingress)
+                        .map_or_else(|| "it is given another try".to_owned(), ToString::to_string),
                     reason: reason.clone(),
                 })
                 .collect(),
@@ -275,15 +282,15 @@ impl LoadRow {
     }
 }
 
-fn hosts(latest: &Latest) -> impl Iterator<Item = HostRow> {
-    let model = &latest.outcome.model;
+fn hosts(outcome: &Outcome, levels: &Levels) -> impl Iterator<Item = HostRow> {
+    let model = &outcome.model;
     let servers = model.layout.servers.values();
     servers.map(|server| HostRow {
         host: shown(&server.host),
         aliases: list(server.aliases.iter().map(ToString::to_string)),
         tls: model.live.servers.contains_key(&server.host),
         paths: paths(server)
-            .map(|location| path(location, latest))
+            .map(|location| path(location, &model.live, levels))
             .collect(),
     })
 }
@@ -307,16 +314,13 @@ fn shown(host: &Host) -> String {
     }
 }
 
-fn path(location: &Location, latest: &Latest) -> PathRow {
-    let live = &latest.outcome.model.live;
+fn path(location: &Location, live: &Live, levels: &Levels) -> PathRow {
     let backend = live.backend(&location.upstream, location.ingress.as_ref());
     let backend = backend.as_deref();
     let mut remarks = Vec::new();
-    let is_isolated = |ingress| latest.isolated.contains_key(ingress);
-    let is_isolated = location.ingress.as_ref().is_some_and(is_isolated);
-    if is_isolated {
-        remarks.push("isolated: answers 503, or as it did before".to_owned());
-    }
+    let ingress = location.ingress.as_ref();
+    let level = ingress.and_then(|ingress| levels.get(ingress));
+    remarks.extend(level.map(|level| format!("nginx refuses the Ingress: {level}")));
     if let Some(why) = &location.settings.denied {
         remarks.push(format!("answers 503: {why}"));
     }
@@ -338,7 +342,7 @@ fn path(location: &Location, latest: &Latest) -> PathRow {
         }
     });
     let names: Vec<_> = names.collect();
-    let is_dead = is_isolated
+    let is_dead = level == Some(&Level::Denied)
         || location.settings.denied.is_some()
         || (location.ingress.is_some() && peers.is_empty());
     PathRow {
