@@ -39,6 +39,24 @@ pub(crate) async fn find<T: Clone, E>(
     Ok(suspects.pop())
 }
 
+/// Finds one among the suspects that NGINX refuses even by itself, by halving them: each question is about half as many
+/// as the one before. `None` when there is none, such as where several are at fault together.
+///
+/// `refuses` asks NGINX whether it refuses what only the given ones ask for; it is asked `1 + log2(n)` times at most.
+pub(crate) async fn find_alone<T, E>(
+    mut suspects: Vec<T>,
+    mut refuses: impl AsyncFnMut(&[T]) -> Result<bool, E>,
+) -> Result<Option<T>, E> {
+    while suspects.len() > 1 {
+        let rest = suspects.split_off(suspects.len() / 2);
+        if !refuses(&suspects).await? {
+            suspects = rest;
+        }
+    }
+    let is_refused = !suspects.is_empty() && refuses(&suspects).await?;
+    Ok(suspects.pop().filter(|_| is_refused))
+}
+
 /// [`find`], for a question that is answered at once.
 pub(crate) fn find_now<T: Clone>(
     suspects: Vec<T>,
@@ -84,6 +102,30 @@ mod tests {
                 assert_eq!(found, Some(guilty), "{guilty} of {count}");
                 assert!(asked <= most, "{asked} questions");
             }
+        }
+    }
+
+    #[tokio::test]
+    async fn who_is_refused_alone_is_found_with_small_questions() {
+        for guilty in [&[0][..], &[999], &[500], &[3, 400]] {
+            let mut sizes = Vec::new();
+            let found = find_alone((0..1_000).collect(), async |few: &[usize]| {
+                sizes.push(few.len());
+                Ok::<_, Infallible>(guilty.iter().any(|guilty| few.contains(guilty)))
+            });
+            let Ok(found) = found.await;
+            assert!(
+                found.is_some_and(|found| guilty.contains(&found)),
+                "{found:?}"
+            );
+            assert!(sizes.len() <= 11 && sizes.iter().sum::<usize>() <= 1_010);
+        }
+        // Two that are at fault together, and nobody.
+        for together in [&[3, 700][..], &[1_000]] {
+            let found = find_alone((0..1_000).collect(), async |few: &[usize]| {
+                Ok::<_, Infallible>(together.iter().all(|one| few.contains(one)))
+            });
+            assert_eq!(found.await, Ok(None));
         }
     }
 

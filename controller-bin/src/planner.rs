@@ -251,9 +251,35 @@ impl Trial {
         config(&self.snapshot, &self.options)
     }
 
+    /// What files would show if, of all Ingresses, there were only some suspects, and without the keys of others.
+    pub(crate) fn only(
+        &mut self,
+        suspects: &[Suspect],
+        all: &[Suspect],
+    ) -> Result<Layout, Panicked> {
+        let mut snapshot = self.snapshot.clone();
+        let named = suspects.iter().filter_map(|suspect| match suspect {
+            Suspect::Ingress(name) => Some(name),
+            Suspect::Key(_) => None,
+        });
+        snapshot.ingresses = named
+            .filter_map(|name| Some((name.clone(), Arc::clone(self.snapshot.ingresses.get(name)?))))
+            .collect();
+        let others = all.iter().filter(|suspect| !suspects.contains(suspect));
+        let keys: Vec<_> = others
+            .filter(|suspect| matches!(suspect, Suspect::Key(_)))
+            .cloned()
+            .collect();
+        self.layout(snapshot, &keys)
+    }
+
     /// What files would show without some suspects.
     pub(crate) fn without(&mut self, suspects: &[Suspect]) -> Result<Layout, Panicked> {
-        let mut snapshot = self.snapshot.clone();
+        self.layout(self.snapshot.clone(), suspects)
+    }
+
+    /// What files would show of these objects without some suspects.
+    fn layout(&mut self, mut snapshot: Snapshot, suspects: &[Suspect]) -> Result<Layout, Panicked> {
         let mut keys = Vec::new();
         for suspect in suspects {
             match suspect {

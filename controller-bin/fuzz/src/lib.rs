@@ -97,7 +97,7 @@ pub fn admission_review(data: &[u8]) -> u64 {
         Reviewer::new(store, options()).with_inspector(Inspector {
             capabilities: CAPABILITIES.clone(),
             environment: Environment::default(),
-            directives: Directives::default(),
+            directives: Directives::documented(),
         })
     });
     match answer(data, &*REVIEWER) {

@@ -16,6 +16,7 @@ use tracing::warn;
 
 use super::{LoadError, Loader, Memory};
 use crate::{
+    chain::chain,
     culprit::{self, Suspect},
     dataplane::Files,
     nginx::test::Refusal,
@@ -68,7 +69,8 @@ impl Loader {
             return Ok(differs);
         }
         for suspects in suspects(&trial, &self.memory) {
-            if let Some(found) = self.search(suspects, &mut trial, inquiry).await? {
+            let reason = &refusal.reason;
+            if let Some(found) = self.search(suspects, reason, &mut trial, inquiry).await? {
                 if matches!(found, Suspect::Key(_)) {
                     // The Ingresses that the key has broken are not at fault.
                     for name in std::mem::take(&mut inquiry.isolated) {
@@ -141,36 +143,59 @@ impl Loader {
         (is_same && config != self.memory.config) || inquiry.reasons.contains(&refusal.reason)
     }
 
-    /// The one among the suspects without which NGINX takes the files.
+    /// The one among the suspects that NGINX refuses for that reason even by itself, or else the one without which it takes
+    /// the files.
     async fn search(
         &mut self,
         suspects: Vec<Suspect>,
+        reason: &str,
         trial: &mut Trial,
         inquiry: &mut Inquiry,
     ) -> Result<Option<Suspect>, LoadError> {
         inquiry.has_searched = true;
         let without = self.quarantine.levels();
         let layout = trial.without(&[])?;
-        if self.is_taken(&layout, &without).await? {
+        if self.refusal(&layout, &without).await?.is_none() {
             // NGINX takes now what it has just refused: the fault was not in the files.
             return Ok(None);
         }
-        culprit::find(suspects, async |suspects: &[Suspect]| {
+        // Nothing but the suspects is tested, and ever fewer of them.
+        let all = suspects.clone();
+        let alone = culprit::find_alone(suspects, async |suspects: &[Suspect]| {
+            inquiry.trials += 1;
+            if inquiry.trials > MOST_TRIALS {
+                return Ok(false);
+            }
+            let layout = trial.only(suspects, &all)?;
+            let said = self.refusal(&layout, &without).await?;
+            Ok::<_, LoadError>(said.is_some_and(|said| said == reason))
+        });
+        if let Some(found) = alone.await? {
+            return Ok(Some(found));
+        }
+        culprit::find(all, async |suspects: &[Suspect]| {
             inquiry.trials += 1;
             if inquiry.trials > MOST_TRIALS {
                 return Ok(false);
             }
             let layout = trial.without(suspects)?;
-            self.is_taken(&layout, &without).await
+            Ok(self.refusal(&layout, &without).await?.is_none())
         })
         .await
     }
 
-    /// Whether a layout can be rendered, and NGINX takes it.
-    async fn is_taken(&mut self, layout: &Layout, without: &Levels) -> Result<bool, LoadError> {
+    /// What NGINX says against a layout, or why that cannot be rendered.
+    async fn refusal(
+        &mut self,
+        layout: &Layout,
+        without: &Levels,
+    ) -> Result<Option<String>, LoadError> {
         match self.render(layout, without) {
-            Ok(rendered) => Ok(self.configuration.test(&rendered).await?.is_ok()),
-            Err(LoadError::Render(_) | LoadError::Panicked(_)) => Ok(false),
+            Ok(rendered) => {
+                let refusal = self.configuration.test(&rendered).await?.err();
+                Ok(refusal.map(|refusal| refusal.reason))
+            }
+            Err(error @ (LoadError::Render(_) | LoadError::Panicked(_))) => Ok(Some(chain(&error))),
             Err(error) => Err(error),
         }
     }
