@@ -39,8 +39,9 @@
 //! | what is an upstream called, and who shares it? | `upstream.rs`: `regroup` |
 //! | where are its peers? | `endpoints.rs`: `find`, `find_port`, `add`, `add_peers`, `external`; `topology.rs`: `zone`; `services.rs`: `service_of` |
 //! | and when there are none? | `backends.rs`: `peers`, `stand_in` |
-//! | where may the affinity's cookie be set? | `backends.rs`: `affinity`, `shared_affinity` |
-//! | which requests does a canary get? | `canary.rs`: `merge` |
+//! | how are the requests of each Ingress balanced? | `backends/balance.rs`: `balance` |
+//! | where may the affinity's cookie be set? | `backends/balance.rs`: `affinity`, `canary_affinity` |
+//! | which requests does a canary get? | `canary.rs`: `merge`, `Canaries::of` |
 //! | which TCP and UDP ports are open? | `stream.rs`: `read` |
 //! | what needs a reload? | [`plan()`] |
 //!

@@ -21,6 +21,22 @@ const LONGEST: usize = 240;
 
 /// Where TLS of a host goes if any of its definitions wants it passed through: to the Service of its path `/`, since
 /// what the client asks for cannot be seen. Where that cannot be, TLS ends at the controller, and who wanted it is told.
+///
+/// ```
+/// use ingress_model::{Host, Options, testing::Fixture};
+///
+/// let wants = [("ssl-passthrough", "true")];
+/// let served = Fixture::default()
+///     .with_options(Options { ssl_passthrough: true, ..Options::default() })
+///     .and_ingress("shop/a", &wants, &["a.test/ web:443"])
+///     .and_ingress("shop/b", &wants, &["b.test/x web:443"])
+///     .and_service("shop/web", 443, &["10.0.0.1"])
+///     .merge();
+/// let ways = &served.outcome().model.live.passthrough;
+/// assert_eq!(ways.keys().map(Host::as_str).collect::<Vec<_>>(), ["a.test"]);
+/// served.assert_diagnostics(["Ingress shop/b: ssl-passthrough: TLS of host b.test ends at the controller: no Service is \
+///                             defined for the path / of the host (AnnotationParsingFailed)"]);
+/// ```
 pub(crate) fn choose(
     definitions: &[&Arc<Definition>],
     locations: &[Location],
@@ -51,6 +67,20 @@ pub(crate) fn choose(
 }
 
 /// Where TLS of hosts goes. Names below a wildcard host that have a server of their own do not share its way.
+///
+/// ```
+/// use ingress_model::{Host, Options, testing::Fixture};
+///
+/// let served = Fixture::default()
+///     .with_options(Options { ssl_passthrough: true, ..Options::default() })
+///     .and_ingress("shop/all", &[("ssl-passthrough", "true")], &["*.a.test/ web:443"])
+///     .and_ingress("shop/one", &[], &["one.a.test/ web:80"])
+///     .merge();
+/// let ways = &served.outcome().model.live.passthrough;
+/// assert!(ways[&Host::parse("*.a.test")?].is_some());
+/// assert_eq!(ways[&Host::parse("one.a.test")?], None);
+/// # Ok::<_, ingress_model::HostError>(())
+/// ```
 pub(crate) fn ways(hosts: &Hosts, backends: &Backends) -> BTreeMap<Host, Option<Arc<Backend>>> {
     let mut ways = BTreeMap::new();
     for host in &hosts.passing {

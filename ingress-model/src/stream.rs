@@ -39,9 +39,28 @@ struct Entry {
 /// Reads the ConfigMap of a protocol: the key is the external port, the value the Service's port, by number or name,
 /// and for TCP whether a PROXY header is read and sent.
 ///
-/// An entry that is malformed, or whose port the controller needs itself or another program has, is reported and left out. A port whose
-/// Service is missing or has no endpoints stays open without peers, so that it takes no reload when they come; one whose
-/// Service has no such port of the protocol is left out.
+/// An entry that is malformed, or whose port the controller needs itself or another program has, is reported and left
+/// out. A port whose Service is missing or has no endpoints stays open without peers, so that it takes no reload when
+/// they come; one whose Service has no such port of the protocol is left out.
+///
+/// ```
+/// use ingress_model::{ObjectName, Options, testing::Fixture};
+///
+/// let text = "{apiVersion: v1, kind: ConfigMap, metadata: {name: tcp, namespace: shop}, data: {
+///     '5432': 'shop/db:5432', '6379': 'shop/late:6379::PROXY', '9000': 'shop/db:80', '9001': 'shop/db', '80': 'shop/db:5432'}}";
+/// let options = Options {
+///     tcp_services: ObjectName::parse("shop/tcp"),
+///     reserved_ports: vec![80],
+///     ..Options::default()
+/// };
+/// let fixture = Fixture::from_yaml(text)?.and_service("shop/db", 5432, &["10.0.0.1"]);
+/// let served = fixture.with_options(options).merge();
+/// let (layout, live) = (&served.outcome().model.layout, &served.outcome().model.live);
+/// assert_eq!(layout.tcp.keys().collect::<Vec<_>>(), [&5432, &6379]);
+/// assert_eq!((live.tcp[&5432].endpoints.len(), live.tcp[&6379].endpoints.len()), (1, 0));
+/// assert!(layout.tcp[&6379].proxy_protocol_out && !layout.tcp[&6379].proxy_protocol_in);
+/// # Ok::<_, ingress_model::testing::FixtureError>(())
+/// ```
 pub(crate) fn read(
     protocol: Protocol,
     snapshot: &Snapshot,
@@ -168,6 +187,18 @@ fn entry(value: &str, protocol: Protocol) -> Result<Entry, &'static str> {
 }
 
 /// `tcp-<namespace>-<service>-<port>`, with the external port behind it where another Service's port has that name.
+///
+/// ```
+/// use ingress_model::{ObjectName, Options, testing::Fixture};
+///
+/// let text = "{apiVersion: v1, kind: ConfigMap, metadata: {name: udp, namespace: x}, data: {
+///     '53': 'a-b/c:53', '54': 'a/b-c:53', '55': 'a-b/c:53'}}";
+/// let options = Options { udp_services: ObjectName::parse("x/udp"), ..Options::default() };
+/// let served = Fixture::from_yaml(text)?.with_options(options).merge();
+/// let names = served.outcome().model.live.udp.values().map(|backend| backend.name.to_string());
+/// assert_eq!(names.collect::<Vec<_>>(), ["udp-a-b-c-53", "udp-a-b-c-53@54", "udp-a-b-c-53"]);
+/// # Ok::<_, ingress_model::testing::FixtureError>(())
+/// ```
 fn upstream(
     protocol: Protocol,
     port: u16,
