@@ -65,11 +65,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         "nginx version: nginx/1.22.1\nconfigure arguments: --modules-path=/usr/lib/nginx/modules",
         ["ngx_http_lua_module.so", "ndk_http_module.so"],
     );
-    let environment = Environment {
-        nginx_dir: "/tmp/custom".into(),
-        ..Environment::default()
-    };
-    let mut renderer = Renderer::new(nginx, environment);
+    let mut renderer = Renderer::new(nginx, Environment::below("/tmp/custom"));
     let mut merger = Merger::default();
     let mut in_force = InForce::default();
     let options = Options {

@@ -7,7 +7,8 @@
 //! Writers should rename finished files into the directory: what a file said before and what it says now change places
 //! at once, for all of its objects and for all files that come together. A file that is written in place is read when
 //! its writer closes it, and until then what it said before holds; one that a writer leaves open is read as it is ten
-//! seconds after the last write. Whatever was not noticed is found within ten seconds by looking through the directory.
+//! seconds after the last write. Objects that go, with their file or out of one that is written in place, go a fifth of
+//! a second later than others come: git, editors and shells take a file away or empty it first. Whatever was not noticed is found within ten seconds by looking through the directory.
 //!
 //! The directory itself may go away and come back. While it is gone, what its files said last holds.
 
@@ -33,7 +34,7 @@ use tracing::{info, warn};
 
 use self::{
     directory::{Directory, FRESH},
-    pending::Pending,
+    pending::{GONE, Pending},
 };
 use crate::{chain::chain, store::Store};
 
@@ -273,7 +274,9 @@ impl Follower {
     fn update(&mut self) {
         let now = Instant::now();
         let due = self.pending.take_files(now);
-        self.files.read_again(&due);
+        for path in self.files.read_again(due) {
+            self.pending.read_at(&path, now + GONE);
+        }
         if self.pending.take_look_through(now) {
             self.look_through();
         }
@@ -289,7 +292,7 @@ impl Follower {
         } = self;
         let looked = watch.renew().and_then(|()| {
             files
-                .look_through(|file| pending.is_open(file))
+                .look_through(|file| pending.is_awaited(file))
                 .map_err(|source| ManifestsError::Read {
                     directory: watch.root.clone(),
                     source,

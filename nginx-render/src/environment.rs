@@ -137,6 +137,27 @@ impl Default for Environment {
 }
 
 impl Environment {
+    /// The flags' defaults, with every file in or below `nginx_dir`: logs in `logs`, Lua modules in `lua`, what NGINX
+    /// itself writes in `run`. The three directories have to be there before NGINX starts.
+    ///
+    /// ```
+    /// use nginx_render::Environment;
+    ///
+    /// assert_eq!(Environment::below("/srv/ingress").pid_path, "/srv/ingress/run/nginx.pid");
+    /// ```
+    #[must_use]
+    pub fn below(nginx_dir: &str) -> Self {
+        let below = |path: &str| format!("{}/{path}", nginx_dir.trim_end_matches('/'));
+        Self {
+            nginx_dir: nginx_dir.to_owned(),
+            lua_dir: below("lua"),
+            pid_path: below("run/nginx.pid"),
+            access_log: below("logs/access.log"),
+            error_log: below("logs/error.log"),
+            ..Self::default()
+        }
+    }
+
     /// Makes the shared dictionary hold so many bytes, if it is there and smaller: by doubling it, so that its size
     /// changes seldom. NGINX empties a dictionary whose size changes.
     pub fn reserve_dict(&mut self, name: &str, bytes: u64) {

@@ -52,6 +52,8 @@ struct File {
     ignored: Vec<Ignored>,
     /// What is wrong with the present content.
     error: Option<ManifestError>,
+    /// The stamp of content that lacks objects, and is waited for in case its writer is not done.
+    lacking: Option<Stamp>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,9 +141,9 @@ impl Directory {
         (self.files.len(), kinds.collect::<Vec<_>>().join(", "))
     }
 
-    /// Looks through all files but those that are being written, and answers whether there may be more of these than
-    /// `is_open` knows. What is in a directory that cannot be read stays.
-    pub(super) fn look_through(&mut self, is_open: impl Fn(&Path) -> bool) -> io::Result<bool> {
+    /// Looks through all files but those that are to be read in a while anyway, and answers whether some of the others
+    /// have to be looked at again. What is in a directory that cannot be read stays.
+    pub(super) fn look_through(&mut self, is_awaited: impl Fn(&Path) -> bool) -> io::Result<bool> {
         let mut listing = Listing::default();
         listing.add(&self.root, Path::new(""))?;
         let Listing { found, unreadable } = listing;
@@ -156,35 +158,40 @@ impl Directory {
             directories.any(|directory| path.starts_with(directory))
         };
         let gone = self.files.keys();
-        let gone = gone.filter(|path| !found.contains(*path) && !is_unreadable(path));
+        let gone = gone.filter(|path| {
+            !found.contains(*path) && !is_unreadable(path) && !is_awaited(&self.root.join(path))
+        });
         for path in gone.cloned().collect::<Vec<_>>() {
             self.forget(&path);
         }
         self.unreadable = unreadable;
         let mut left = false;
         for path in found {
-            if !is_open(&self.root.join(&path)) {
+            if !is_awaited(&self.root.join(&path)) {
                 left |= !self.read(path, Read::Changed);
             }
         }
         Ok(left)
     }
 
-    /// Reads these files anew.
-    pub(super) fn read_again(&mut self, paths: &[PathBuf]) {
+    /// Reads these files anew, and answers which of them have to be read once more.
+    pub(super) fn read_again(&mut self, paths: Vec<PathBuf>) -> Vec<PathBuf> {
+        let mut once_more = Vec::new();
         for path in paths {
             let Ok(below) = path.strip_prefix(&self.root) else {
                 continue;
             };
             let hidden = below.iter().any(|part| is_hidden(Path::new(part)));
-            if !hidden {
-                self.read(below.to_owned(), Read::Anyway);
+            if !hidden && !self.read(below.to_owned(), Read::Anyway) {
+                once_more.push(path);
             }
         }
+        once_more
     }
 
     /// Reads a file, unless its stamp says that it is the same. A file that is gone is forgotten. Answers whether all is
-    /// known of the file that is to be known.
+    /// known of the file that is to be known: where objects went from a file that was written in place, only if its next
+    /// reading finds the same, since somebody may just have begun to write it.
     fn read(&mut self, path: PathBuf, which: Read) -> bool {
         let full = self.root.join(&path);
         let stamp = match fs::metadata(&full) {
@@ -211,10 +218,26 @@ impl Directory {
             .map_err(|error| unreadable(&full, &error))
             .and_then(|text| parse(&full, &text));
         match content {
+            Ok(content) if self.waits(&path, stamp, &content) => return false,
             Ok(content) => self.accept(path, stamp, content),
             Err(error) => self.refuse(path, Some(stamp), error),
         }
         true
+    }
+
+    /// Whether the content is what a writer may leave for a moment.
+    fn waits(&mut self, path: &Path, stamp: Stamp, content: &Content) -> bool {
+        let Some(file) = self.files.get_mut(path) else {
+            return false;
+        };
+        let in_place = file.stamp.is_some_and(|before| before.inode == stamp.inode);
+        let waits = in_place && file.lacking != Some(stamp) && {
+            let now: BTreeSet<_> = content.objects.iter().map(Object::reference).collect();
+            let mut before = file.objects.iter();
+            before.any(|object| !now.contains(&object.reference()))
+        };
+        file.lacking = waits.then_some(stamp);
+        waits
     }
 
     fn forget(&mut self, path: &Path) {

@@ -11,11 +11,15 @@ use std::{
 use ingress_model::manifests::{is_hidden, is_manifest};
 use notify::{
     Event, EventKind,
-    event::{AccessKind, AccessMode, ModifyKind},
+    event::{AccessKind, AccessMode, ModifyKind, RenameMode},
 };
 
 /// How long a finished change waits for others that came with it.
 const TOGETHER: Duration = Duration::from_millis(2);
+
+/// How long what goes away is waited for: who puts a file into the place of another may first take the other one away,
+/// as git does, or empty it.
+pub(super) const GONE: Duration = Duration::from_millis(200);
 
 /// How long a new directory waits for the files that are put into it.
 const SETTLED: Duration = Duration::from_millis(100);
@@ -65,6 +69,14 @@ impl Pending {
         if event.need_rescan() {
             self.look_through_at(now);
         }
+        if let (EventKind::Modify(ModifyKind::Name(RenameMode::Both)), [from, to]) =
+            (event.kind, event.paths.as_slice())
+            && is_manifest(from)
+            && is_manifest(to)
+        {
+            // Otherwise its objects would be there twice for a while.
+            self.read_at(from, now + TOGETHER);
+        }
         for path in &event.paths {
             if is_manifest(path) {
                 self.note_file(path, event.kind, now);
@@ -77,9 +89,14 @@ impl Pending {
 
     fn note_file(&mut self, path: &Path, kind: EventKind, now: Instant) {
         let open = match kind {
+            // Word of both names comes after word of each.
+            EventKind::Modify(ModifyKind::Name(RenameMode::Both)) => return,
+            EventKind::Modify(ModifyKind::Name(RenameMode::From)) | EventKind::Remove(_) => {
+                self.read_at(path, now + GONE);
+                return;
+            }
             EventKind::Access(AccessKind::Close(AccessMode::Write))
-            | EventKind::Modify(ModifyKind::Name(_))
-            | EventKind::Remove(_) => false,
+            | EventKind::Modify(ModifyKind::Name(_)) => false,
             EventKind::Access(_) => return,
             // It says nothing about whether somebody writes the file.
             EventKind::Modify(ModifyKind::Metadata(_)) if self.is_open(path) => return,
@@ -91,8 +108,18 @@ impl Pending {
         self.files.insert(path.to_owned(), Due { at, open });
     }
 
+    /// Has a file read that nobody is writing.
+    pub(super) fn read_at(&mut self, path: &Path, at: Instant) {
+        self.files.insert(path.to_owned(), Due { at, open: false });
+    }
+
+    /// Whether the file is to be read in a while.
+    pub(super) fn is_awaited(&self, path: &Path) -> bool {
+        self.files.contains_key(path)
+    }
+
     /// Whether somebody is writing the file.
-    pub(super) fn is_open(&self, path: &Path) -> bool {
+    fn is_open(&self, path: &Path) -> bool {
         self.files.get(path).is_some_and(|due| due.open)
     }
 
@@ -133,7 +160,7 @@ fn has_other_names(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use notify::event::{CreateKind, DataChange, MetadataKind, RenameMode};
+    use notify::event::{CreateKind, DataChange, MetadataKind, RemoveKind};
 
     use super::*;
 
@@ -169,6 +196,50 @@ mod tests {
         assert_eq!(read_at(&[(0, RENAMED)]), TOGETHER);
         assert_eq!(read_at(&[(0, TOUCHED)]), TOGETHER);
         assert_eq!(read_at(&[(0, WRITTEN)]), STALLED);
+    }
+
+    #[test]
+    fn what_goes_away_is_waited_for() {
+        const REMOVED: EventKind = EventKind::Remove(RemoveKind::File);
+        const RENAMED_AWAY: EventKind = EventKind::Modify(ModifyKind::Name(RenameMode::From));
+        let ms = Duration::from_millis;
+        assert_eq!(read_at(&[(0, REMOVED)]), GONE);
+        assert_eq!(read_at(&[(0, RENAMED_AWAY)]), GONE);
+        for gone in [REMOVED, RENAMED_AWAY] {
+            let back = [(0, gone), (150, CREATED), (300, WRITTEN), (400, CLOSED)];
+            assert_eq!(read_at(&back), ms(402));
+        }
+    }
+
+    #[test]
+    fn a_file_that_gets_another_name_goes_when_the_other_one_comes() {
+        let start = Instant::now();
+        let mut pending = Pending::new(start);
+        let both = Event::new(EventKind::Modify(ModifyKind::Name(RenameMode::Both)));
+        for event in [
+            Event::new(EventKind::Modify(ModifyKind::Name(RenameMode::From)))
+                .add_path("/x/a.yaml".into()),
+            Event::new(RENAMED).add_path("/x/b.yaml".into()),
+            both.clone()
+                .add_path("/x/a.yaml".into())
+                .add_path("/x/b.yaml".into()),
+        ] {
+            pending.note(&event, start);
+        }
+        assert_eq!(pending.next(), start + TOGETHER);
+        assert_eq!(pending.take_files(pending.next()).len(), 2);
+
+        // What an editor does to keep a copy of what it is about to write.
+        for event in [
+            Event::new(EventKind::Modify(ModifyKind::Name(RenameMode::From)))
+                .add_path("/x/a.yaml".into()),
+            both.add_path("/x/a.yaml".into())
+                .add_path("/x/a.yaml~".into()),
+        ] {
+            pending.note(&event, start);
+        }
+        assert!(pending.is_awaited(Path::new("/x/a.yaml")));
+        assert!(pending.take_files(start + TOGETHER).is_empty());
     }
 
     #[test]

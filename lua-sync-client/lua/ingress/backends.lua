@@ -139,9 +139,13 @@ function _M.peek(name)
   return loaded[name] or _M.get(name)
 end
 
--- As `get`, but waits for the first answer of DNS if the backend still has none. May yield.
+-- As `get`, but waits for the controller if it has told nothing yet, and for the first answer of DNS if the backend
+-- still has none. May yield.
 function _M.get_resolved(name)
   local backend = _M.get(name)
+  if not backend and data:wait_to_be_told() then
+    backend = _M.get(name)
+  end
   if backend and backend.resolution and not backend.balancer then
     external_name.wait(backend.resolution)
   end

@@ -100,6 +100,9 @@ function _M.call()
   end
   name = name and lower(gsub(name, "%.$", "")) or DEFAULT_NAME
   local found = find(name)
+  if not found and servers.hosts:wait_to_be_told() then
+    found = find(name)
+  end
   if not found then
     ngx.log(ngx.ERR, "no certificate for ", name)
     return

@@ -15,6 +15,10 @@ local random = require("ingress.random")
 
 local setmetatable = setmetatable
 
+-- Seconds.
+local PATIENCE = 3
+local PAUSE = 0.01
+
 -- What a dictionary node takes beside its key and value, before the slab allocator rounds up.
 local NODE_OVERHEAD = 68
 
@@ -67,6 +71,23 @@ end
 
 function Store:instance()
   return self.dict:get("instance")
+end
+
+-- Whether anything was written since the dictionary was made.
+function Store:is_told()
+  return self:version() ~= 0 or self:revision() ~= 0
+end
+
+-- Waits for the first write to a dictionary that was just made, for a while. Returns whether it had to. May yield.
+function Store:wait_to_be_told()
+  if self:is_told() then
+    return false
+  end
+  local deadline = ngx.now() + PATIENCE
+  repeat
+    ngx.sleep(PAUSE)
+  until self:is_told() or ngx.now() > deadline
+  return true
 end
 
 -- The generation of the entry, nil when there is none.
