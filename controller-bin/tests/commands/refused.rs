@@ -55,6 +55,11 @@ fn an_ingress_that_nginx_would_refuse_is_not_said_to_be_served() {
     let json = ask(&["ingresses", "-o=json"]).json();
     assert_eq!(json[0]["served"], false, "{json}");
 
+    let said = ask(&["render"]);
+    assert_eq!(said.code, 1, "{}", said.errors);
+    let start = "nginx would refuse: Ingress shop/shop: configuration-snippet: ";
+    assert!(said.errors.starts_with(start), "{}", said.errors);
+
     let said = ask(&["migrate"]);
     said.has_line(&["shop/shop", "to be checked"]);
     said.has_line(&["shop/shop", "RefusedByNginx", "configuration-snippet"]);

@@ -9,12 +9,12 @@ use std::{
 };
 
 use clap::Parser;
-use nginx_render::Rendered;
+use nginx_render::{Rendered, Source, syntax};
 use serde::Serialize;
 
 use super::{
     CommandError, OutputArgs, Subcommand, Verdict,
-    nginx::{NginxChoice, TargetSummary},
+    nginx::{NginxChoice, Target, TargetSummary},
     output,
     output::Output,
     progress::Progress,
@@ -27,7 +27,8 @@ use crate::args::Args;
 ///
 /// The flags of the controller have the same meaning here, so that those of a deployment can be taken over as they are.
 /// The files are those that a controller with these flags writes, but for the certificate that it makes at its start.
-/// The exit code is 1 when something was left out: a manifest that cannot be read, or what cannot be rendered.
+/// The exit code is 1 when something was left out, a manifest that cannot be read or what cannot be rendered, or when NGINX
+/// would refuse something.
 #[derive(Clone, Debug, Parser)]
 pub struct RenderArgs {
     /// The flags of the controller.
@@ -58,6 +59,8 @@ struct Report {
     checksum: String,
     /// What could not be rendered as it was asked for.
     notes: Vec<Note>,
+    /// What NGINX would refuse: a controller keeps it apart.
+    refused: Vec<Note>,
     /// Where the files are, if they were written.
     directory: Option<PathBuf>,
     /// The files by their path below NGINX's directory; `None` for what only NGINX may read.
@@ -98,6 +101,7 @@ impl Subcommand for RenderArgs {
             nginx: target.summary(),
             checksum: rendered.checksum.to_string(),
             notes: notes(&rendered),
+            refused: refused(&rendered, &target),
             directory: self.output_dir.clone(),
             files: files(&rendered),
         };
@@ -111,19 +115,42 @@ impl Subcommand for RenderArgs {
             let _written = io::stderr().write_all(left_out(&report).as_bytes());
         }
         let is_whole = report.broken_manifests.is_empty() && report.notes.is_empty();
-        Ok(Verdict::fine_if(is_whole))
+        Ok(Verdict::fine_if(is_whole && report.refused.is_empty()))
+    }
+}
+
+impl Note {
+    fn new(source: &Source, text: &str) -> Self {
+        Self {
+            ingress: source.ingress.as_ref().map(ToString::to_string),
+            host: source.host.as_ref().map(ToString::to_string),
+            path: source.path.clone(),
+            what: source.what,
+            text: text.to_owned(),
+        }
+    }
+
+    fn line(&self, kind: &str) -> String {
+        let ingress = self.ingress.as_ref();
+        let ingress = ingress.map(|name| format!("Ingress {name}: "));
+        let (ingress, what) = (ingress.unwrap_or_default(), self.what);
+        format!("{kind}: {ingress}{what}: {}\n", self.text)
     }
 }
 
 fn notes(rendered: &Rendered) -> Vec<Note> {
-    let notes = rendered.notes.iter().map(|note| Note {
-        ingress: note.source.ingress.as_ref().map(ToString::to_string),
-        host: note.source.host.as_ref().map(ToString::to_string),
-        path: note.source.path.clone(),
-        what: note.source.what,
-        text: note.text.clone(),
-    });
-    notes.collect()
+    let notes = rendered.notes.iter();
+    notes
+        .map(|note| Note::new(&note.source, &note.text))
+        .collect()
+}
+
+fn refused(rendered: &Rendered, target: &Target) -> Vec<Note> {
+    let faults = syntax::check(rendered, &target.directives);
+    let faults = faults.iter();
+    faults
+        .map(|fault| Note::new(&fault.source, &fault.reason))
+        .collect()
 }
 
 fn files(rendered: &Rendered) -> BTreeMap<String, Option<String>> {
@@ -143,16 +170,15 @@ fn written(report: &Report) -> String {
     lines.collect()
 }
 
-/// What was left out.
+/// What was left out, and what NGINX would refuse.
 fn left_out(report: &Report) -> String {
     let broken = report.broken_manifests.iter();
     let broken = broken.map(|manifest| format!("left out: {manifest}\n"));
-    let notes = report.notes.iter().map(|note| {
-        let ingress = note.ingress.as_ref();
-        let ingress = ingress.map(|name| format!("Ingress {name}: "));
-        let (ingress, what) = (ingress.unwrap_or_default(), note.what);
-        format!("note: {ingress}{what}: {}\n", note.text)
-    });
-    let text: String = broken.chain(notes).collect();
+    let notes = report.notes.iter().map(|note| note.line("note"));
+    let refused = report
+        .refused
+        .iter()
+        .map(|note| note.line("nginx would refuse"));
+    let text: String = broken.chain(notes).chain(refused).collect();
     printable_lines(&text)
 }
