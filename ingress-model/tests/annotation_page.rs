@@ -173,6 +173,9 @@ fn the_page_has_every_annotation_once() {
 
 #[test]
 fn every_name_changes_what_an_ingress_leads_to() {
+    // What is not read changes nothing, and what is not known is said.
+    let (unread, said) = read(&[("no-such-annotation", "x")]);
+    assert_eq!((unread, said.len()), (read(&[]).0, 1));
     for row in rows() {
         let companions = companions(row.info);
         let (base, _) = read(&companions);

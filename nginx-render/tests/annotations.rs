@@ -23,7 +23,7 @@ use nginx_render::Renderer;
 
 use rows::{
     Effect::{File, Gone, Live, Main, Shown},
-    MAIN, ROWS, Served,
+    MAIN, ROWS, Row, Served,
 };
 use support::{environment, server_block};
 
@@ -63,17 +63,22 @@ impl Served {
     }
 }
 
+/// The names of each row of the page about annotations.
+fn documented(page: &str) -> Vec<Vec<&str>> {
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));
+    let names = rows.map(|row| {
+        let (names, _) = row.split_once(" | ").unwrap();
+        names.split('`').step_by(2).collect()
+    });
+    let mut names: Vec<Vec<&str>> = names.collect();
+    names.sort_unstable();
+    names
+}
+
 /// The rows of the page about annotations are those that are tried here, by each of their names.
 #[test]
 fn every_annotation_has_a_row() {
-    let page = include_str!("../../ANNOTATIONS.md");
-    let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));
-    let mut documented: Vec<Vec<&str>> = rows
-        .map(|row| {
-            let (names, _) = row.split_once(" | ").unwrap();
-            names.split('`').step_by(2).collect()
-        })
-        .collect();
+    const PAGE: &str = include_str!("../../ANNOTATIONS.md");
     let mut tried: Vec<Vec<&str>> = ROWS
         .iter()
         .map(|(name, ..)| {
@@ -81,42 +86,67 @@ fn every_annotation_has_a_row() {
             [&[info.name], info.aliases].concat()
         })
         .collect();
-    documented.sort_unstable();
     tried.sort_unstable();
-    assert_eq!(documented, tried);
+    assert_eq!(documented(PAGE), tried);
     assert_eq!(tried.concat().len(), 138);
+    let more = format!("{PAGE}| `no-such-annotation` | text |\n");
+    assert_ne!(documented(&more), tried);
+}
+
+/// What a row says that does not come with the annotation, under one of its names.
+fn missing((name, value, effect, _, companions): &Row) -> Vec<String> {
+    let mut faults = Vec::new();
+    let before = Served::new(companions);
+    let info = annotations().find(|info| info.name == *name).unwrap();
+    for name in std::iter::once(name).chain(info.aliases) {
+        let set = [*companions, &[(*name, *value)]].concat();
+        let after = Served::new(&set);
+        let said = after.said(&format!("/{name}"));
+        let mut shown = |before: &str, after: &str, text: &str| {
+            if before.contains(text) || !after.contains(text) || !said.is_empty() {
+                faults.push(format!(
+                    "{name}: {text:?} does not come with it {said:?}\n{after}"
+                ));
+            }
+        };
+        match *effect {
+            Shown(text) => shown(before.server(), after.server(), text),
+            Gone(text) => shown(after.server(), before.server(), text),
+            Main(text) => shown(before.main(), after.main(), text),
+            File(path, text) => shown(&before.files(path), &after.files(path), text),
+            Live(text) => {
+                shown(&before.live(), &after.live(), text);
+                assert_eq!(before.main(), after.main(), "{name}: needs no reload");
+            }
+        }
+    }
+    faults
 }
 
 #[test]
 fn every_annotation_shows() {
-    let mut faults = Vec::new();
-    for (name, value, effect, _, companions) in ROWS {
-        let before = Served::new(companions);
-        let info = annotations().find(|info| info.name == *name).unwrap();
-        for name in std::iter::once(name).chain(info.aliases) {
-            let set = [*companions, &[(*name, *value)]].concat();
-            let after = Served::new(&set);
-            let said = after.said(&format!("/{name}"));
-            let mut shown = |before: &str, after: &str, text: &str| {
-                if before.contains(text) || !after.contains(text) || !said.is_empty() {
-                    faults.push(format!(
-                        "{name}: {text:?} does not come with it {said:?}\n{after}"
-                    ));
-                }
-            };
-            match *effect {
-                Shown(text) => shown(before.server(), after.server(), text),
-                Gone(text) => shown(after.server(), before.server(), text),
-                Main(text) => shown(before.main(), after.main(), text),
-                File(path, text) => shown(&before.files(path), &after.files(path), text),
-                Live(text) => {
-                    shown(&before.live(), &after.live(), text);
-                    assert_eq!(before.main(), after.main(), "{name}: needs no reload");
-                }
-            }
-        }
-    }
+    let faults: Vec<String> = ROWS.iter().flat_map(missing).collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn what_does_not_show_is_missed() {
+    for row in [
+        ("satisfy", "any", Shown("satisfy all;"), None, &[][..]),
+        // It is there anyway, or the value cannot be used.
+        ("satisfy", "any", Shown("proxy_pass "), None, &[]),
+        ("satisfy", "some", Shown("satisfy any;"), None, &[]),
+        (
+            "proxy-body-size",
+            "8m",
+            Gone("client_max_body_size 8m;"),
+            None,
+            &[],
+        ),
+        ("affinity", "cookie", Live("no such text"), None, &[]),
+    ] {
+        assert_eq!(missing(&row).len(), 1, "{} {}", row.0, row.1);
+    }
 }
 
 #[test]

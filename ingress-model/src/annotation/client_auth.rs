@@ -225,6 +225,13 @@ mod tests {
         ])
         .unwrap();
         assert_eq!((auth.verify, auth.depth), (VerifyClient::On, 1));
+        for empty in [
+            "auth-tls-match-cn",
+            "auth-tls-error-page",
+            "auth-tls-pass-certificate-to-upstream",
+        ] {
+            assert_eq!(read(&[(empty, " ")]), read(&[]), "{empty}");
+        }
         for bad in [
             ("auth-tls-match-cn", "alice"),
             ("auth-tls-match-cn", "CN=(alice"),

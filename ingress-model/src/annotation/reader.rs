@@ -219,11 +219,11 @@ impl<'a> Reader<'a> {
         self.withheld.iter().any(|name| name.starts_with(beginning))
     }
 
-    /// Whether the value turned out not to be usable; not that it means nothing without another annotation.
+    /// Whether the value turned out not to be usable; not that it is empty or means nothing without another annotation.
     pub(super) fn is_misused(&self, name: &str) -> bool {
         let needed = registry::find(name).and_then(|info| info.needs);
         let is_lonely = needed.is_some_and(|needed| !self.has(needed));
-        let entry = self.entry(name).filter(|_| !is_lonely);
+        let entry = self.entry(name).filter(|_| !is_lonely && self.says(name));
         entry.is_some_and(|entry| self.unused.contains(entry.key))
     }
 

@@ -135,7 +135,8 @@ impl<'a> Oracle<'a> {
                 let decided = self.decided(host, &Subject::Setting(name));
                 // Whoever is refused goes on guarding, where nobody else does.
                 let guard = decided.filter(|name| self.is_refused(name));
-                let holder = holder.or(guard.filter(|_| name == "auth-tls-secret"));
+                let guard = guard.filter(|_| name == "auth-tls-secret");
+                let holder = holder.or(guard);
                 ensure!(
                     decided == holder,
                     "{name} of {host}: {decided:?}, not {holder:?}"
