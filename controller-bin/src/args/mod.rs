@@ -88,6 +88,9 @@ pub enum ArgsError {
     /// Two ports are the same.
     #[error("flags {0} and {1} name the same port {2}")]
     SamePort(&'static str, &'static str, u16),
+    /// NGINX cannot listen at any port that happens to be free: nobody would know which.
+    #[error("flag {0} names no port: 0")]
+    NoPort(&'static str),
     /// A MaxMind edition that does not exist.
     #[error("flag --maxmind-edition-ids names the unknown edition {0:?}")]
     MaxmindEdition(String),
@@ -410,6 +413,7 @@ mod tests {
                 &["--http-port=8080", "--https-port=8080"],
                 "flags --http-port and --https-port name the same port 8080",
             ),
+            (&["--http-port=0"], "flag --http-port names no port: 0"),
             (
                 &[
                     "--ssl-passthrough-proxy-port=80",

@@ -99,6 +99,9 @@ impl PortArgs {
                 return Err(ArgsError::SamePort(other, flag, *port));
             }
         }
+        if let Some((flag, _)) = self.of_nginx().into_iter().find(|(_, port)| *port == 0) {
+            return Err(ArgsError::NoPort(flag));
+        }
         let path = &self.health_check_path;
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '-' | '_' | '.');
         if !path.starts_with('/') || !path.chars().all(plain) {
