@@ -13,10 +13,10 @@ fn main() -> io::Result<()> {
     let given = env::var("BUILD_COMMIT").ok().filter(|text| is_commit(text));
     let commit = given.or_else(|| checked_out(&mut told));
     if let Some(commit) = commit {
-        told.push(format!("cargo::rustc-env=BUILD_COMMIT={commit}"));
+        told.push(format!("cargo::rustc-env=CONTROLLER_COMMIT={commit}"));
     }
     if let Some(compiler) = compiler() {
-        told.push(format!("cargo::rustc-env=BUILD_COMPILER={compiler}"));
+        told.push(format!("cargo::rustc-env=CONTROLLER_COMPILER={compiler}"));
     }
     io::stdout().write_all((told.join("\n") + "\n").as_bytes())
 }
