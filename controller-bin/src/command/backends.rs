@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::{Parser, ValueEnum};
-use lua_sync_client::wire::{Backend, PortRef};
+use lua_sync_client::wire::{Backend, HashBy, PortRef, SessionAffinity, Variant};
 
 use super::{CommandError, Output, OutputArgs, Subcommand, Verdict, local, output, table::Table};
 use crate::args::Args;
@@ -99,6 +99,14 @@ fn one(backend: &Backend) -> String {
         );
     }
     row("canaries", or_none(backend.alternative_backends.join(" ")));
+    for variant in &backend.variants {
+        let canaries = or_none(variant.alternative_backends.join(" "));
+        let how = format!(
+            "picked by {}, canaries {canaries}",
+            picked_by_variant(variant)
+        );
+        row(&format!("for {}", variant.ingresses.join(" ")), how);
+    }
     if backend.endpoints.is_empty() {
         row("endpoints", "none".to_owned());
     }
@@ -129,15 +137,32 @@ fn port(backend: &Backend) -> String {
 /// How NGINX picks one of the endpoints.
 fn picked_by(backend: &Backend) -> String {
     let affinity = &backend.session_affinity_config;
-    let hash = &backend.upstream_hash_by_config;
+    picker(
+        affinity,
+        &backend.upstream_hash_by_config,
+        &backend.load_balance,
+    )
+}
+
+/// How it does for requests of some Ingresses.
+fn picked_by_variant(variant: &Variant) -> String {
+    let affinity = &variant.session_affinity_config;
+    picker(
+        affinity,
+        &variant.upstream_hash_by_config,
+        &variant.load_balance,
+    )
+}
+
+fn picker(affinity: &SessionAffinity, hash: &HashBy, load_balance: &str) -> String {
     if affinity.name == "cookie" {
         format!("cookie {}", affinity.cookie_session_affinity.name)
     } else if !hash.key.is_empty() {
         format!("hash of {}", hash.key)
-    } else if backend.load_balance.is_empty() {
+    } else if load_balance.is_empty() {
         "round_robin".to_owned()
     } else {
-        backend.load_balance.clone()
+        load_balance.to_owned()
     }
 }
 
