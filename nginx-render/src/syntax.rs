@@ -10,7 +10,7 @@ mod unknown;
 mod variables;
 mod words;
 
-use std::{cell::LazyCell, collections::HashSet, sync::Arc};
+use std::{borrow::Cow, cell::LazyCell, collections::HashSet, sync::Arc};
 
 use pcre2::bytes::RegexBuilder;
 
@@ -38,11 +38,9 @@ pub struct Fault {
 #[must_use]
 pub fn check(rendered: &Rendered, directives: &Directives) -> Vec<Fault> {
     let mut faults = Faults::default();
-    if snippets(rendered, directives, &mut faults) {
-        // Blocks may be shifted from here on; what follows could be blamed on the wrong one.
-        return faults.found;
-    }
-    let Ok(statements) = words::read(&rendered.main, Block::Main) else {
+    let unbalanced = snippets(rendered, directives, &mut faults);
+    let text = without(&rendered.main, &unbalanced);
+    let Ok(statements) = words::read(&text, Block::Main) else {
         return faults.found;
     };
     let lines = LazyCell::new(|| rendered.source_map.by_line());
@@ -156,22 +154,42 @@ impl Faults {
     }
 }
 
-/// Snippets are looked at one by one: a brace too many shows only far behind otherwise. Answers whether one of them does
-/// not close what it opens, or closes more.
-fn snippets(rendered: &Rendered, directives: &Directives, faults: &mut Faults) -> bool {
+/// Looks at snippets one by one: a brace too many shows only far behind otherwise. Answers the first and last lines of
+/// those that do not close what they open, or close more.
+fn snippets(
+    rendered: &Rendered,
+    directives: &Directives,
+    faults: &mut Faults,
+) -> Vec<(usize, usize)> {
     let lines: Vec<_> = rendered.main.lines().collect();
-    let mut any_unbalanced = false;
+    let mut unbalanced = Vec::new();
     for (source, first, last) in rendered.source_map.raw() {
         let Some(text) = lines.get(first.saturating_sub(1)..last) else {
             continue;
         };
         let text = text.join("\n");
-        any_unbalanced |= words::read(&text, Block::Main).is_err();
+        if words::read(&text, Block::Main).is_err() {
+            unbalanced.push((first, last));
+        }
         if let Some(reason) = snippet_fault(&text, source.what, directives) {
             faults.add(source, || Fault::new(source, reason));
         }
     }
-    any_unbalanced
+    unbalanced
+}
+
+/// The text with nothing in these lines, which keep their numbers.
+fn without<'a>(text: &'a str, ranges: &[(usize, usize)]) -> Cow<'a, str> {
+    if ranges.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let mut lines: Vec<_> = text.lines().collect();
+    for (first, last) in ranges {
+        if let Some(within) = lines.get_mut(first.saturating_sub(1)..*last) {
+            within.fill("");
+        }
+    }
+    Cow::Owned(lines.join("\n"))
 }
 
 fn snippet_fault(text: &str, what: &str, directives: &Directives) -> Option<String> {

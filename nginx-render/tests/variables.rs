@@ -171,6 +171,23 @@ fn what_nginx_does_not_know_is_told_with_its_source() {
 }
 
 #[test]
+fn a_snippet_with_a_brace_too_many_hides_nothing() {
+    let layout = with("return 200 $no_such;", "location /x { return 204;", "");
+    let faults = syntax::check(&render(&layout), &Directives::documented());
+    let told: Vec<_> = faults
+        .iter()
+        .map(|fault| (fault.source.what, fault.variable.as_deref()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("server-snippet", None),
+            ("configuration-snippet", Some("no_such"))
+        ]
+    );
+}
+
+#[test]
 fn annotations_with_variables_are_looked_at_and_the_app_root_is_its_ingresses() {
     let settings = LocationSettings {
         upstream_vhost: Some(template("$no_such")),

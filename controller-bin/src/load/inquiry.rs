@@ -77,10 +77,24 @@ impl Loader {
                         self.quarantine.release(&name);
                     }
                 }
-                return Ok(self.isolate(&found, &refusal.reason, annotation, &trial, inquiry));
+                let reason = self.said_of(&found, &mut trial).await?;
+                let reason = reason.as_ref().unwrap_or(&refusal.reason);
+                return Ok(self.isolate(&found, reason, annotation, &trial, inquiry));
             }
         }
         Ok(false)
+    }
+
+    /// What NGINX says against somebody who is by himself: what it has said first may be about somebody else.
+    async fn said_of(
+        &mut self,
+        found: &Suspect,
+        trial: &mut Trial,
+    ) -> Result<Option<String>, LoadError> {
+        let all: Vec<_> = culprit::changed_keys(&trial.config(), &BTreeMap::new()).collect();
+        let layout = trial.only(std::slice::from_ref(found), &all)?;
+        let without = self.quarantine.levels();
+        self.refusal(&layout, &without).await
     }
 
     /// Keeps apart what no test finds out, only the attempt to run: whose snippet has NGINX listen where somebody else
