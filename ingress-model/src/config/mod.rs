@@ -431,7 +431,7 @@ mod tests {
             ("proxy-max-temp-file-size", "1k"),
             ("proxy-buffer-size", "2k"),
         ];
-        assert_eq!(parse(&both).1.len(), 2);
+        assert_eq!(parse(&both).1.len(), 1);
     }
 
     #[test]

@@ -68,7 +68,8 @@ impl Logs {
                 let path = config.access_log_path.as_ref();
                 let path = path.map_or(&*environment.access_log, Literal::as_str);
                 // Buffers are for files that stay the same.
-                let parameters = if config.access_log_params.is_empty() && !path.contains('$') {
+                let is_file = !path.contains('$') && !path.starts_with("syslog:");
+                let parameters = if config.access_log_params.is_empty() && is_file {
                     BUFFER.map(word).into()
                 } else {
                     arguments(&config.access_log_params)?

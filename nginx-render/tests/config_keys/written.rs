@@ -142,3 +142,12 @@ fn files_have_the_media_types_that_come_with_nginx() {
     assert!(!own.contains("types_hash_max_size 2048;"));
     assert!(own.contains("include /etc/nginx/mime.types;"));
 }
+
+#[test]
+fn lines_for_a_log_server_are_not_gathered() {
+    let server = "syslog:server=192.0.2.9:514,tag=edge";
+    let data = [("access-log-path", server), ("error-log-path", server)];
+    let main = main_file(&data);
+    assert!(main.contains(&format!("access_log {server} upstreaminfo;")));
+    nginx_takes(&data.into());
+}

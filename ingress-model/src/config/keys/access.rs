@@ -1,10 +1,10 @@
 //! Keys of what is allowed.
 
-use crate::{config::Risk, value::Literal};
+use crate::config::Risk;
 
 use super::{
     Action, Context, Instead, KEY, KeyInfo,
-    read::{boolean, network, risk, text},
+    read::{boolean, entry, network, risk, text},
 };
 
 pub(super) const KEYS: &[KeyInfo] = &[
@@ -87,7 +87,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         context: Context::Server,
         example: "~*bot",
         doc: "`User-Agent` headers that get 403.",
-        action: render_list!(block_user_agents, Literal::parse),
+        action: render_list!(block_user_agents, entry),
         ..KEY
     },
     KeyInfo {
@@ -97,7 +97,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         context: Context::Server,
         example: "~*spam",
         doc: "`Referer` headers that get 403.",
-        action: render_list!(block_referers, Literal::parse),
+        action: render_list!(block_referers, entry),
         ..KEY
     },
     KeyInfo {

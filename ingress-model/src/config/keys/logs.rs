@@ -5,7 +5,7 @@ use crate::value::Literal;
 use super::{
     Action, Context, KEY, KeyInfo,
     read::{
-        access_log_params, access_log_path, boolean, disable_access_log, host, log_format,
+        access_log_params, access_log_path, boolean, disable_access_log, entry, host, log_format,
         log_level, optional, port,
     },
 };
@@ -124,7 +124,7 @@ pub(super) const KEYS: &[KeyInfo] = &[
         default: "none",
         example: "/health,~^/ping",
         doc: "Requests that are not logged.",
-        action: render_list!(skip_access_log_urls, Literal::parse),
+        action: render_list!(skip_access_log_urls, entry),
         ..KEY
     },
     KeyInfo {

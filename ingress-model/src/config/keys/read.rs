@@ -196,6 +196,25 @@ pub(super) fn risk(text: &str) -> Result<Risk, ValueError> {
     scalar::word(&text.to_ascii_lowercase(), &levels)
 }
 
+/// A text or a pattern that is compared with something of a request: what NGINX would read if the item stood in its
+/// configuration as it is, where quotes around it are none of it.
+pub(super) fn entry(item: &str) -> Result<Literal, ValueError> {
+    let quoted = ['"', '\'']
+        .iter()
+        .find_map(|quote| item.strip_prefix(*quote)?.strip_suffix(*quote));
+    let mut text = String::with_capacity(item.len());
+    let mut characters = quoted.unwrap_or(item).chars();
+    while let Some(character) = characters.next() {
+        let rest = characters.as_str();
+        if character == '\\' && rest.starts_with(['"', '\'', '\\']) {
+            text.extend(characters.next());
+        } else {
+            text.push(character);
+        }
+    }
+    Literal::parse(&text)
+}
+
 /// An item, whatever it is.
 #[expect(
     clippy::unnecessary_wraps,
@@ -378,10 +397,10 @@ pub(super) fn duration(text: &str) -> Result<Seconds, ValueError> {
 /// `name: size`; a size without unit is in megabytes, as ingress-nginx has it. Printed in its units as well.
 pub(super) fn shared_dict(item: &str) -> Result<(String, Size), ValueError> {
     const NAME: Grammar = Grammar::new("_", "letters, digits and _");
+    let item: String = item.split_whitespace().collect();
     let (name, size) = item
         .split_once(':')
         .ok_or(ValueError::Rule("an item is not of the form name: size"))?;
-    let (name, size) = (name.trim(), size.trim());
     if name.is_empty() {
         return Err(ValueError::Empty);
     }
@@ -393,7 +412,7 @@ pub(super) fn shared_dict(item: &str) -> Result<(String, Size), ValueError> {
     };
     let bytes = size.bytes();
     if !(SMALLEST_DICT..=LARGEST_DICT).contains(&bytes) {
-        return Err(ValueError::Rule("a size is not between 8k and 200m"));
+        return Err(ValueError::Rule("a size is not between 12k and 200m"));
     }
     let size = match (bytes % (1 << 20), bytes % (1 << 10)) {
         (0, _) => Size::parse(&format!("{}M", bytes >> 20))?,
@@ -403,8 +422,8 @@ pub(super) fn shared_dict(item: &str) -> Result<(String, Size), ValueError> {
     Ok((name.to_owned(), size))
 }
 
-/// The smallest shared dictionary that NGINX's Lua module takes, in bytes: 8 KiB.
-const SMALLEST_DICT: u64 = 8 << 10;
+/// The smallest shared dictionary that NGINX's Lua module has room to set up, in bytes: three pages.
+const SMALLEST_DICT: u64 = 12 << 10;
 
 /// The largest shared dictionary, in bytes: 200 MiB.
 const LARGEST_DICT: u64 = 200 << 20;
@@ -431,8 +450,28 @@ mod tests {
         assert_eq!(read("b:512k").unwrap(), "b=512K");
         assert_eq!(read("c : 2M").unwrap(), "c=2M");
         assert_eq!(read("d: 2048k").unwrap(), "d=2M");
-        for bad in ["", "a", "a: x", "a;b: 1", "a: 201", "a: 1k", ": 1", "a: 1g"] {
+        assert_eq!(read("e e : 12 k").unwrap(), "ee=12K");
+        for bad in [
+            "", "a", "a: x", "a;b: 1", "a: 201", "a: 11k", ": 1", "a: 1g",
+        ] {
             assert_eq!(read(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn entries_are_read_as_nginx_reads_words() {
+        for (item, want) in [
+            ("BetaBot", "BetaBot"),
+            ("\"~*bad bot\"", "~*bad bot"),
+            ("'Evil Bot'", "Evil Bot"),
+            (r"~*old\/1\.0\ build", r"~*old\/1\.0\ build"),
+            (r"a\\b", r"a\b"),
+            (r#"say \"x\""#, r#"say "x""#),
+            ("\"", "\""),
+            ("a\"b", "a\"b"),
+            ("''", ""),
+        ] {
+            assert_eq!(entry(item).unwrap().as_str(), want, "{item}");
         }
     }
 
