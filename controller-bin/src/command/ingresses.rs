@@ -1,6 +1,6 @@
 //! `nginx-ingress-controller ingresses`: all Ingresses, and whether they are served.
 
-use std::io::Write;
+use std::{collections::BTreeSet, io::Write};
 
 use clap::Parser;
 use ingress_model::{ObjectKind, ObjectName, ObjectRef, Outcome, diagnostic::Reason};
@@ -58,7 +58,8 @@ impl Subcommand for IngressesArgs {
         let judged = self.refusal.judge(&found, &self.listing.controller)?;
         drop(progress);
         let ingresses = found.snapshot.ingresses.iter();
-        let rows = ingresses.map(|(name, ingress)| row(name, ingress, &judged));
+        let holders = holders(&judged.merged.outcome);
+        let rows = ingresses.map(|(name, ingress)| row(name, ingress, &judged, &holders));
         let rows: Vec<_> = rows.filter(|row| self.wants(row)).collect();
         let output = self.listing.output.output;
         output.write(to, &rows, |rows| table(rows))?;
@@ -74,7 +75,21 @@ impl IngressesArgs {
     }
 }
 
-fn row(name: &ObjectName, ingress: &Ingress, judged: &Judged) -> Row {
+/// Who holds a path.
+fn holders(outcome: &Outcome) -> BTreeSet<&ObjectName> {
+    let servers = outcome.model.layout.servers.values();
+    let locations = servers.flat_map(|server| &server.locations);
+    locations
+        .filter_map(|location| location.ingress.as_ref())
+        .collect()
+}
+
+fn row(
+    name: &ObjectName,
+    ingress: &Ingress,
+    judged: &Judged,
+    holders: &BTreeSet<&ObjectName>,
+) -> Row {
     let spec = ingress.spec.as_ref();
     let rules = spec.iter().flat_map(|spec| &spec.rules).flatten();
     let mut hosts: Vec<_> = rules
@@ -96,7 +111,8 @@ fn row(name: &ObjectName, ingress: &Ingress, judged: &Judged) -> Row {
     let outcome = &judged.merged.outcome;
     let level = judged.levels.get(name);
     let is_out = matches!(level, Some(Level::Denied | Level::Removed));
-    let served = outcome.last_good.get(name).is_some() && !is_out;
+    let has_lost = !holders.contains(name) && said(name, outcome, LOST).is_some();
+    let served = outcome.last_good.get(name).is_some() && !is_out && !has_lost;
     Row {
         namespace: name.namespace().to_owned(),
         name: name.name().to_owned(),
@@ -104,19 +120,23 @@ fn row(name: &ObjectName, ingress: &Ingress, judged: &Judged) -> Row {
         hosts,
         addresses: addresses.collect(),
         served,
-        reason: reason(name, outcome, level.is_some(), served),
+        reason: match level {
+            Some(_) => said(name, outcome, |reason| reason == Reason::RefusedByNginx),
+            None if has_lost => said(name, outcome, LOST),
+            None if served => None,
+            None => said(name, outcome, |_| true),
+        },
     }
 }
 
-/// Why an Ingress is not served as it is written: NGINX refuses it, or the rules do.
-fn reason(name: &ObjectName, outcome: &Outcome, refused: bool, served: bool) -> Option<String> {
+/// That others hold a path of the Ingress.
+const LOST: fn(Reason) -> bool = |reason| reason == Reason::PathConflict;
+
+/// The first thing of that kind that is said of an Ingress.
+fn said(name: &ObjectName, outcome: &Outcome, kind: impl Fn(Reason) -> bool) -> Option<String> {
     let about = ObjectRef::new(ObjectKind::Ingress, name.clone());
-    let mut said = outcome.diagnostics.iter();
-    let said = said.find(|said| {
-        let is_it = !refused || said.reason == Reason::RefusedByNginx;
-        said.object == about && is_it
-    });
-    let said = said.filter(|_| refused || !served)?;
+    let mut all = outcome.diagnostics.iter();
+    let said = all.find(|said| said.object == about && kind(said.reason))?;
     Some(format!("{}: {}", said.reason, said.message))
 }
 

@@ -47,6 +47,35 @@ fn ingresses_are_listed() {
 }
 
 #[test]
+fn an_ingress_whose_paths_others_hold_is_not_served() {
+    let twin = |name: &str| {
+        format!(
+            "---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {{name: {name}, namespace: shop}}
+spec:
+  ingressClassName: nginx
+  rules:
+    - host: twins.test
+      http: {{paths: [{{path: /, pathType: Prefix, backend: {{service: {{name: web, port: {{number: 80}}}}}}}}]}}
+"
+        )
+    };
+    let directory = manifests(&[("a.yaml", &format!("{SHOP}{}{}", twin("one"), twin("two")))]);
+    let said = run(&["ingresses", &from(&directory)]);
+    said.has_line(&[
+        "shop",
+        "one",
+        "nginx",
+        "twins.test",
+        "-",
+        "no: PathConflict",
+    ]);
+    said.has_line(&["shop", "two", "nginx", "twins.test", "-", "yes"]);
+}
+
+#[test]
 fn endpoints_are_listed() {
     let directory = manifests(&[("a.yaml", SHOP)]);
     let said = run(&["endpoints", &from(&directory)]);
