@@ -179,6 +179,7 @@ fn read(
         .filter(|_| check_name(name).is_ok());
     let earlier = fall_back(
         name,
+        ingress,
         guard.as_ref(),
         snapshot,
         context,
@@ -255,12 +256,15 @@ fn settings(
 /// ```
 fn fall_back(
     name: &ObjectName,
+    refused: &Ingress,
     guard: Option<&Guard>,
     snapshot: &Snapshot,
     context: &Context,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Served> {
-    let earlier = snapshot.last_good.get(name)?;
+    // One that was deleted and made anew is another Ingress.
+    let is_same = |earlier: &&Arc<Ingress>| earlier.metadata.uid == refused.metadata.uid;
+    let earlier = snapshot.last_good.get(name).filter(is_same)?;
     let served = admit(name, earlier, guard, snapshot, context, &mut Vec::new())?;
     let (_, definition) = &served;
     let message = match &definition.location.denied {
@@ -341,9 +345,11 @@ fn check_name(name: &ObjectName) -> Result<(), Refusal> {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
     use k8s_openapi::api::core::v1::ConfigMap;
 
     use super::*;
+    use crate::{Host, Options, merge, testing::Fixture};
 
     /// An Ingress whose locations have response headers from a ConfigMap.
     fn with_headers(name: &ObjectName) -> Arc<Definition> {
@@ -378,5 +384,26 @@ mod tests {
         ingresses.refer(Some(&definition), None);
         assert!(concerned(&ingresses, "headers").is_empty());
         assert!(ingresses.referrers.is_empty());
+    }
+
+    #[test]
+    fn one_that_is_made_anew_does_not_inherit_what_was_served() {
+        let made = |uid: &str, redirect: &str| {
+            Fixture::from_yaml(&format!(
+                "{{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {{name: a, namespace: shop, uid: {uid},
+                   annotations: {{nginx.ingress.kubernetes.io/permanent-redirect: '{redirect}'}}}},
+                  spec: {{ingressClassName: nginx, rules: [{{host: a.test}}]}}}}"
+            ))
+            .unwrap()
+        };
+        let before = made("first", "https://b.test/").merge();
+        for (uid, is_served) in [("first", true), ("second", false)] {
+            let mut snapshot = made(uid, "no target;").snapshot();
+            snapshot.last_good = before.outcome().last_good.clone();
+            let outcome = merge(&snapshot, &Options::default(), Timestamp::UNIX_EPOCH);
+            let host = Host::parse("a.test").unwrap();
+            let servers = &outcome.model.layout.servers;
+            assert_eq!(servers.contains_key(&host), is_served, "{uid}");
+        }
     }
 }
