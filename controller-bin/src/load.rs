@@ -8,7 +8,7 @@ mod inquiry;
 mod reading;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -130,6 +130,8 @@ pub struct Memory {
     silent_since: Option<Instant>,
     /// What NGINX runs without, as it was said last.
     notes: Vec<Note>,
+    /// Ingresses that were said to be kept apart. One may have been mended before files without it came into force.
+    isolated: BTreeSet<ObjectName>,
 }
 
 /// Files that NGINX takes.
@@ -190,7 +192,7 @@ impl Loader {
             without: tested.without,
             checksum: tested.rendered.checksum.to_string(),
         };
-        let recovered = recovered(before.as_ref(), &files);
+        let recovered = self.recovered(&files);
         let outcome = Arc::clone(&files.outcome);
         let runs = before
             .as_ref()
@@ -402,6 +404,8 @@ impl Loader {
                     || self
                         .keep_apart(rendered.as_ref().ok(), &refusal, trial, &mut inquiry)
                         .await?);
+            let isolated = inquiry.isolated.iter().cloned();
+            self.memory.isolated.extend(isolated);
             if !helped {
                 if !is_spent {
                     self.memory.refused = checksum.map(|it| (it, Instant::now() + TRY_AGAIN));
@@ -467,8 +471,19 @@ impl Loader {
         })
     }
 
-    fn tell_recovered(&self, ingresses: &[ObjectName], now: &Outcome) {
+    /// Ingresses that are not kept apart any more.
+    fn recovered(&mut self, files: &Files) -> Vec<ObjectName> {
+        let isolated = &mut self.memory.isolated;
+        isolated.extend(files.without.keys().cloned());
+        let recovered = isolated
+            .iter()
+            .filter(|name| !files.without.contains_key(*name));
+        recovered.cloned().collect()
+    }
+
+    fn tell_recovered(&mut self, ingresses: &[ObjectName], now: &Outcome) {
         for ingress in ingresses {
+            self.memory.isolated.remove(ingress);
             if now.last_good.get(ingress).is_some() {
                 info!(%ingress, "nginx does not refuse this Ingress any more");
             } else {
@@ -477,14 +492,6 @@ impl Loader {
             self.observer.recovered(ingress);
         }
     }
-}
-
-/// Ingresses that are not kept apart any more.
-fn recovered(before: Option<&Files>, files: &Files) -> Vec<ObjectName> {
-    let kept = before.iter().flat_map(|before| before.without.keys());
-    kept.filter(|name| !files.without.contains_key(*name))
-        .cloned()
-        .collect()
 }
 
 /// The first of some reasons, and how many more there are.

@@ -39,7 +39,7 @@ pub(super) struct Inquiry {
     /// The reasons for which Ingresses were kept apart.
     reasons: BTreeSet<String>,
     /// Those Ingresses.
-    isolated: Vec<ObjectName>,
+    pub(super) isolated: Vec<ObjectName>,
 }
 
 impl Loader {
