@@ -1,6 +1,5 @@
 //! Shared dictionaries of a real NGINX that have to hold more than they have room for.
 
-#[allow(dead_code, reason = "only its ports and directories are used")]
 mod site;
 
 use std::{fs, path::Path, sync::Arc, time::Duration};

@@ -1,6 +1,7 @@
 //! How long a change of an API server's objects takes until requests see it: a real controller, a real NGINX.
 
 #[path = "site/cluster.rs"]
+#[allow(dead_code, reason = "nothing is added here")]
 mod cluster;
 mod site;
 #[allow(unused_imports, reason = "each test binary uses a part of it")]
