@@ -367,3 +367,53 @@ async fn a_snippet_that_listens_where_somebody_else_does_stops_nobody() {
         site.log()
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_zone_of_an_ingress_that_becomes_another_one_stops_nobody() {
+    let one = Backend::start("one").await;
+    let zone = |key: &str| {
+        let snippet = format!("limit_conn_zone {key} zone=z:1m;");
+        let annotations = format!("{{nginx.ingress.kubernetes.io/stream-snippet: '{snippet}'}}");
+        annotated("zone", "zone.test", "one", &annotations, "/", "")
+    };
+    let files = [
+        (
+            "config.yaml",
+            config_map(r#"{allow-snippet-annotations: "true", annotations-risk-level: Critical}"#),
+        ),
+        ("one.yaml", one.service("one")),
+        ("zone.yaml", zone("$remote_addr")),
+    ];
+    let site = Site::with_flags(&["--configmap=default/settings"], &files).await;
+    site.answers("zone.test", "/", 200, "one").await;
+    site.write("zone.yaml", &zone("$binary_remote_addr"));
+    site.write("new.yaml", &ingress("new", "new.test", "one", ""));
+    site.answers("new.test", "/", 200, "one").await;
+    assert!(
+        site.logged("nginx refuses what an Ingress makes") > 0,
+        "{}",
+        site.log()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whom_nginx_refuses_guards_paths_among_expressions_too() {
+    let one = Backend::start("one").await;
+    let guard = r#"{nginx.ingress.kubernetes.io/use-regex: "true",
+        nginx.ingress.kubernetes.io/configuration-snippet: "limit_req zone=nosuch;"}"#;
+    let files = [
+        (
+            "config.yaml",
+            config_map(r#"{allow-snippet-annotations: "true", annotations-risk-level: Critical}"#),
+        ),
+        ("one.yaml", one.service("one")),
+        ("open.yaml", ingress("open", "host.test", "one", "")),
+        (
+            "guard.yaml",
+            annotated("guard", "host.test", "one", guard, "/admin/(.*)", ""),
+        ),
+    ];
+    let site = Site::with_flags(&["--configmap=default/settings"], &files).await;
+    site.answers("host.test", "/", 200, "one").await;
+    site.answers("host.test", "/admin/x", 503, "").await;
+}

@@ -243,6 +243,18 @@ fn expression_fault(statement: &Statement) -> Option<String> {
     }
 }
 
+/// Whether PCRE2, with which NGINX compiles them, takes a regular expression.
+///
+/// ```
+/// use nginx_render::syntax::is_expression;
+///
+/// assert!(is_expression("^/cart/([0-9]+)") && !is_expression("^/cart/("));
+/// ```
+#[must_use]
+pub fn is_expression(pattern: &str) -> bool {
+    compile_fault(pattern).is_none()
+}
+
 /// What PCRE2 says against a regular expression.
 fn compile_fault(pattern: &str) -> Option<String> {
     let error = RegexBuilder::new().build(pattern).err()?;

@@ -124,9 +124,14 @@ impl Loader {
             let snippets = culprit::changed_keys(&trial.config(), &self.memory.config)
                 .filter(|suspect| matches!(suspect, Suspect::Key(key) if key.ends_with("-snippet")))
                 .collect::<Vec<_>>();
-            let isolated = snippets
+            let suspects = if snippets.is_empty() {
+                definers(said, &trial, &self.memory)
+            } else {
+                snippets
+            };
+            let isolated = suspects
                 .iter()
-                .map(|snippet| self.isolate(snippet, said, None, &trial, &mut inquiry));
+                .map(|suspect| self.isolate(suspect, said, None, &trial, &mut inquiry));
             isolated.fold(false, |any, one| any | one)
         };
         if differs {
@@ -312,6 +317,33 @@ fn listener<'a>(rendered: &'a Rendered, said: &str) -> Option<(&'a Source, Strin
     })?;
     let reason = failed.split(';').next().unwrap_or(failed);
     Some((source, format!("bind() to {reason}")))
+}
+
+/// Whose snippets may define what NGINX knows otherwise than the files say, which only a running NGINX finds out: those
+/// that name it in quotes as it does, and of these rather those that are not as NGINX runs with them.
+fn definers(said: &str, trial: &Trial, memory: &Memory) -> Vec<Suspect> {
+    let quoted = said.split('"').skip(1).step_by(2);
+    let names: Vec<_> = quoted.filter(|name| !name.starts_with('$')).collect();
+    let defines = |ingress: &Ingress| {
+        let annotations = ingress.metadata.annotations.iter().flatten();
+        let mut snippets = annotations.filter(|(key, _)| key.ends_with("-snippet"));
+        snippets.any(|(_, snippet)| {
+            let mut words = snippet.split(|c: char| c.is_whitespace() || ";:={}\"'".contains(c));
+            words.any(|word| names.contains(&word))
+        })
+    };
+    let all = trial.snapshot().ingresses.iter();
+    let all: Vec<_> = all.filter(|(_, ingress)| defines(ingress)).collect();
+    let is_new = |(name, ingress): &&(&ObjectName, &Arc<Ingress>)| {
+        let served = served(memory.taken.as_ref(), name);
+        served.is_none_or(|served| served.matters(ingress))
+    };
+    let new: Vec<_> = all.iter().filter(is_new).copied().collect();
+    let suspects = if new.is_empty() { all } else { new };
+    suspects
+        .into_iter()
+        .map(|(name, _)| Suspect::Ingress(name.clone()))
+        .collect()
 }
 
 /// Who may be at fault: first those that are not as NGINX runs with them, then all.
