@@ -84,6 +84,8 @@ struct State {
     ingresses: BTreeMap<ObjectName, Kept<Arc<Ingress>>>,
     /// Keys of the ConfigMap, with the values that were refused.
     keys: BTreeMap<String, Kept<String>>,
+    /// The ConfigMap as it was reviewed last.
+    config_map: Option<Arc<ConfigMap>>,
 }
 
 #[derive(Debug)]
@@ -177,12 +179,21 @@ impl Quarantine {
         self.kept().ingresses.remove(name);
     }
 
-    /// Forgets what has changed or is gone, and gives another try to what has waited long enough.
+    /// Forgets what has changed or is gone, and gives another try to what has waited long enough, and to all Ingresses
+    /// when the ConfigMap has changed: what it allows, or says itself, may have been the fault.
     pub fn review(&self, snapshot: &Snapshot, config_map: Option<&ObjectName>) {
         let now = Instant::now();
         let config_map = config_map.and_then(|name| snapshot.config_maps.get(name));
         let mut kept = self.kept();
+        let data = |config_map: Option<&Arc<ConfigMap>>| config_map.map(|it| it.data.clone());
+        let is_other = data(config_map) != data(kept.config_map.as_ref());
+        if is_other {
+            kept.config_map = config_map.cloned();
+        }
         kept.ingresses.retain(|name, kept| {
+            if is_other {
+                kept.level = None;
+            }
             kept.try_again(now);
             let there = snapshot.ingresses.get(name);
             there.is_some_and(|ingress| !kept.refused.matters(ingress))

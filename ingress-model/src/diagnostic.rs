@@ -149,6 +149,23 @@ pub struct Diagnostic {
     pub message: String,
 }
 
+/// The text with control characters spelt out: it may quote what an author wrote, and is to look like nobody else's line
+/// in a log.
+fn one_line(text: String) -> String {
+    if !text.contains(char::is_control) {
+        return text;
+    }
+    let mut line = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if c.is_control() {
+            line.extend(c.escape_default());
+        } else {
+            line.push(c);
+        }
+    }
+    line
+}
+
 impl Diagnostic {
     /// About the object as a whole.
     #[must_use]
@@ -163,7 +180,7 @@ impl Diagnostic {
             key: None,
             severity,
             reason,
-            message: message.into(),
+            message: one_line(message.into()),
         }
     }
 
@@ -182,5 +199,23 @@ impl fmt::Display for Diagnostic {
             write!(f, "{key}: ")?;
         }
         write!(f, "{} ({})", self.message, self.reason)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_one_line() {
+        let message = |text: &str| one_line(text.to_owned());
+        assert_eq!(
+            message("Secret a/ä \"x\" does not exist"),
+            "Secret a/ä \"x\" does not exist"
+        );
+        assert_eq!(
+            message("a\nERROR b\r\tc\u{7f}"),
+            "a\\nERROR b\\r\\tc\\u{7f}"
+        );
     }
 }

@@ -308,7 +308,7 @@ mod tests {
                 "code": 400,
             })
         );
-        assert_eq!(refused["warnings"][0], "a b");
+        assert_eq!(refused["warnings"][0], "a\\nb");
         let long = refused["warnings"][1].as_str().unwrap();
         assert_eq!((long.len(), long.ends_with("ä...")), (255, true));
     }

@@ -39,6 +39,10 @@ const LONGEST_HEAD: usize = 64 << 10;
 /// How long to wait when the system gives no connection: it has no file descriptor left, say.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// How long a client may take for its TLS handshake, which is a matter of milliseconds: until then it takes the place of
+/// others without having shown who it is.
+const HANDSHAKE: Duration = Duration::from_secs(2);
+
 /// A webhook that listens, and answers once it is [served](AdmissionServer::serve).
 pub struct AdmissionServer {
     listener: TcpListener,
@@ -195,7 +199,10 @@ struct Connection {
 impl Connection {
     async fn serve(mut self, stream: TcpStream) {
         let limits = &self.desk.limits;
-        let stream = match timeout(limits.head, self.tls.accept(stream)).await {
+        // It fails on a connection that has ended.
+        let _ended = stream.set_nodelay(true);
+        let handshake = self.tls.accept(stream);
+        let stream = match timeout(limits.head.min(HANDSHAKE), handshake).await {
             Ok(Ok(stream)) => stream,
             Ok(Err(error)) => return debug!(%error, "a TLS handshake with the webhook failed"),
             Err(_late) => return debug!("a TLS handshake with the webhook took too long"),

@@ -245,3 +245,35 @@ async fn it_is_given_another_try_less_and_less_often() {
         assert!(quarantine.levels().is_empty(), "{wait:?}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn it_is_given_another_try_when_the_configmap_changes() {
+    let bad = ingress("bad", "a.test", &["/"]);
+    let settings = name("settings");
+    let with = |data: &[(&str, &str)]| {
+        let mut snapshot = snapshot(&[&bad]);
+        let data = data
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        let config_map = ConfigMap {
+            data: Some(data.collect()),
+            ..ConfigMap::default()
+        };
+        snapshot
+            .config_maps
+            .insert(settings.clone(), Arc::new(config_map));
+        snapshot
+    };
+    let quarantine = Quarantine::new(OnInvalid::LastGood);
+    let (before, after) = (with(&[]), with(&[("allow-snippet-annotations", "false")]));
+    quarantine.review(&before, Some(&settings));
+    assert!(
+        quarantine
+            .isolate(&bad, &fault(None, None), PREFIX)
+            .is_some()
+    );
+    quarantine.review(&before, Some(&settings));
+    assert_eq!(quarantine.levels().len(), 1);
+    quarantine.review(&after, Some(&settings));
+    assert_eq!(quarantine.levels().len(), 0);
+}
