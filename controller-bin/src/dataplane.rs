@@ -84,6 +84,11 @@ impl Known {
         };
         self.loading.is_none() && self.written.as_ref().is_none_or(runs)
     }
+
+    /// Whether there is more than the files that NGINX has loaded have room for.
+    fn is_cramped(&self) -> bool {
+        self.room.max(self.lacking) != self.room
+    }
 }
 
 /// Tells NGINX of what it need not load.
@@ -221,8 +226,7 @@ impl DataPlane {
     /// Whether there is more than the files that NGINX has loaded have room for.
     #[must_use]
     pub fn is_cramped(&self) -> bool {
-        let known = self.known();
-        known.room.max(known.lacking) != known.room
+        self.known().is_cramped()
     }
 
     /// Whether NGINX should load other files than it runs with, or is about to.
@@ -233,7 +237,7 @@ impl DataPlane {
             (Some(wanted), Some(loading), _) => wanted.model.layout != loading.model.layout,
             (Some(wanted), None, Some(loaded)) => {
                 !known.is_settled()
-                    || known.room.max(known.lacking) != known.room
+                    || known.is_cramped()
                     || known.endpoint_files != known.loaded_endpoint_files
                     || wanted.model.layout != loaded.outcome.model.layout
                     || self.quarantine.levels() != loaded.without

@@ -185,8 +185,8 @@ impl Quarantine {
         let now = Instant::now();
         let config_map = config_map.and_then(|name| snapshot.config_maps.get(name));
         let mut kept = self.kept();
-        let data = |config_map: Option<&Arc<ConfigMap>>| config_map.map(|it| it.data.clone());
-        let is_other = data(config_map) != data(kept.config_map.as_ref());
+        let known = kept.config_map.as_ref();
+        let is_other = config_map.map(|it| &it.data) != known.map(|it| &it.data);
         if is_other {
             kept.config_map = config_map.cloned();
         }

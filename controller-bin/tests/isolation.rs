@@ -384,7 +384,7 @@ async fn a_zone_of_an_ingress_that_becomes_another_one_stops_nobody() {
         ("one.yaml", one.service("one")),
         ("zone.yaml", zone("$remote_addr")),
     ];
-    let site = Site::with_flags(&["--configmap=default/settings"], &files).await;
+    let site = Site::with_flags(&[CONFIG_MAP_FLAG], &files).await;
     site.answers("zone.test", "/", 200, "one").await;
     site.write("zone.yaml", &zone("$binary_remote_addr"));
     site.write("new.yaml", &ingress("new", "new.test", "one", ""));
@@ -413,7 +413,7 @@ async fn whom_nginx_refuses_guards_paths_among_expressions_too() {
             annotated("guard", "host.test", "one", guard, "/admin/(.*)", ""),
         ),
     ];
-    let site = Site::with_flags(&["--configmap=default/settings"], &files).await;
+    let site = Site::with_flags(&[CONFIG_MAP_FLAG], &files).await;
     site.answers("host.test", "/", 200, "one").await;
     site.answers("host.test", "/admin/x", 503, "").await;
 }

@@ -162,17 +162,24 @@ pub(crate) const PROXY_HOST: &str = "proxy_host";
 
 /// What the ConfigMap has NGINX evaluate for the requests of every server: snippets, headers, the line of the log.
 fn texts_of_requests(config: &RenderConfig) -> impl Iterator<Item = &str> {
+    snippets_of_requests(config).chain(templates_of_requests(config))
+}
+
+/// The snippets among them.
+fn snippets_of_requests(config: &RenderConfig) -> impl Iterator<Item = &str> {
     let snippets = [
         &config.http_snippet,
         &config.server_snippet,
         &config.location_snippet,
     ];
-    let snippets = snippets.into_iter().flatten().map(Snippet::as_str);
+    snippets.into_iter().flatten().map(Snippet::as_str)
+}
+
+/// The others among them.
+fn templates_of_requests(config: &RenderConfig) -> impl Iterator<Item = &str> {
     let headers = config.proxy_set_headers.iter().chain(&config.add_headers);
     let headers = headers.map(|(_, value)| value.as_str());
-    snippets
-        .chain(headers)
-        .chain([config.log_format_upstream.as_str()])
+    headers.chain([config.log_format_upstream.as_str()])
 }
 
 /// What is to be said about a setting of the ConfigMap.

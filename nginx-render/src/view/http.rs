@@ -32,7 +32,7 @@ use super::{
     modsecurity::{self, ModSecurityView},
     note, pool,
     routing::protocol,
-    telemetry, tls,
+    snippets_of_requests, telemetry, templates_of_requests, tls,
 };
 
 /// The http block without its servers.
@@ -203,20 +203,9 @@ const RECORD: [&str; 14] = [
 /// Whether something for all servers reads `$request_id`, which is another identifier than the Lua side's, or `$req_id`
 /// before the Lua side has set it.
 fn reads_request_id(config: &RenderConfig) -> bool {
-    let snippets = [
-        &config.http_snippet,
-        &config.server_snippet,
-        &config.location_snippet,
-    ];
-    let snippets = snippets.into_iter().flatten().map(Snippet::as_str);
-    let headers = config.proxy_set_headers.iter().chain(&config.add_headers);
-    let templates = headers.map(|(_, value)| value.as_str());
-    let templates = templates.chain([config.log_format_upstream.as_str()]);
     let own = |text: &str| text.contains("request_id");
-    snippets
-        .into_iter()
-        .any(|text| own(text) || text.contains("req_id"))
-        || templates.into_iter().any(own)
+    snippets_of_requests(config).any(|text| own(text) || text.contains("req_id"))
+        || templates_of_requests(config).any(own)
 }
 
 /// Tables of requests: which are logged, which are refused.
