@@ -36,7 +36,6 @@ use crate::{
     object::{ObjectKind, ObjectName, ObjectRef},
     options::Options,
     outcome::Outcome,
-    path,
     provenance::{Decision, Subject},
     secrets::Secrets,
     server,
@@ -273,30 +272,8 @@ impl<'a> Explainer<'a> {
 
     fn summary(&self, host: &Host, location: &Location) -> LocationSummary {
         LocationSummary {
-            path_type: self.written_type(host, location),
+            path_type: WrittenType::of(self.outcome, host, location),
             ..LocationSummary::of(location)
-        }
-    }
-
-    /// How the Ingress of a location writes its path type.
-    fn written_type(&self, host: &Host, location: &Location) -> WrittenType {
-        let ingress = location.ingress.as_ref();
-        let ingress = ingress.and_then(|name| self.served(name));
-        let rules = ingress.and_then(|ingress| ingress.spec.as_ref()?.rules.as_ref());
-        let rules = rules.into_iter().flatten().filter(|rule| {
-            let written = rule.host.as_deref().unwrap_or_default();
-            Host::parse(written).is_ok_and(|written| written == *host)
-        });
-        let mut paths = rules
-            .filter_map(|rule| rule.http.as_ref())
-            .flat_map(|http| &http.paths);
-        let written = paths.find(|written| {
-            path::read(written.path.as_deref()).is_ok_and(|path| path == location.ingress_path)
-                && path::read_type(&written.path_type) == Some(location.path_type)
-        });
-        match written.map(|written| written.path_type.as_str()) {
-            Some("ImplementationSpecific" | "") => WrittenType::ImplementationSpecific,
-            _ => location.path_type.into(),
         }
     }
 

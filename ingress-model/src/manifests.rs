@@ -1,7 +1,7 @@
 //! Objects from the text of manifests, as if an API server held them: for tests, for tools, and for a controller that
 //! follows a directory. Needs the feature `manifests`.
 //!
-//! [`parse()`] reads the text of a file, [`together()`] says what several files mean, and [`Gathering`] what changes when
+//! [`parse()`] reads the text of a file, [`review()`] says what an API server would refuse of it, [`together()`] says what several files mean, and [`Gathering`] what changes when
 //! one of them does.
 //!
 //! Nothing here reads files: who does hands over their names and texts.
@@ -12,6 +12,7 @@ mod ignored;
 mod object;
 mod order;
 mod parse;
+mod review;
 mod together;
 
 use std::path::Path;
@@ -21,6 +22,7 @@ pub use self::{
     ignored::Ignored,
     object::Object,
     parse::{Content, ManifestError, parse},
+    review::{Slip, SlipKind, review},
     together::{AssumedClass, Placed, Repeated, Together, together},
 };
 

@@ -8,6 +8,8 @@ use crate::{
     layout::{BackendProtocol, Location, Modifier, PathType, ServicePort},
     live::{Backend, LoadBalance, TrafficShaping, UpstreamName},
     object::ObjectName,
+    outcome::Outcome,
+    path,
     provenance::Decision,
 };
 
@@ -101,6 +103,31 @@ pub enum WrittenType {
     Prefix,
     /// As the controller likes: it counts as [`WrittenType::Prefix`].
     ImplementationSpecific,
+}
+
+impl WrittenType {
+    /// How the Ingress of a host's location writes its type.
+    #[must_use]
+    pub fn of(outcome: &Outcome, host: &Host, location: &Location) -> Self {
+        let ingress = location.ingress.as_ref();
+        let ingress = ingress.and_then(|name| outcome.last_good.get(name));
+        let rules = ingress.and_then(|ingress| ingress.spec.as_ref()?.rules.as_ref());
+        let rules = rules.into_iter().flatten().filter(|rule| {
+            let written = rule.host.as_deref().unwrap_or_default();
+            Host::parse(written).is_ok_and(|written| written == *host)
+        });
+        let mut paths = rules
+            .filter_map(|rule| rule.http.as_ref())
+            .flat_map(|http| &http.paths);
+        let written = paths.find(|written| {
+            path::read(written.path.as_deref()).is_ok_and(|path| path == location.ingress_path)
+                && path::read_type(&written.path_type) == Some(location.path_type)
+        });
+        match written.map(|written| written.path_type.as_str()) {
+            Some("ImplementationSpecific" | "") => Self::ImplementationSpecific,
+            _ => location.path_type.into(),
+        }
+    }
 }
 
 impl From<PathType> for WrittenType {

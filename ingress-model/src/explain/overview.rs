@@ -165,7 +165,7 @@ impl Explainer<'_> {
     fn path_summary(&self, server: &Server, location: &Location) -> PathSummary {
         PathSummary {
             path: location.ingress_path.clone(),
-            path_type: self.written_type(&server.host, location),
+            path_type: WrittenType::of(self.outcome, &server.host, location),
             is_expression: location.modifier == Modifier::Regex,
             ingress: location.ingress.clone(),
             upstream: location.upstream.clone(),

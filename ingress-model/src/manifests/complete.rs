@@ -20,10 +20,7 @@ use super::object::Object;
 
 /// Adds what an API server would have added.
 pub(super) fn complete(object: &mut Object) {
-    let cluster_wide = matches!(
-        object.kind(),
-        ObjectKind::IngressClass | ObjectKind::Namespace | ObjectKind::Node
-    );
+    let cluster_wide = is_cluster_wide(object.kind());
     let namespace = &mut object.meta_mut().namespace;
     if cluster_wide {
         *namespace = None;
@@ -42,6 +39,14 @@ pub(super) fn complete(object: &mut Object) {
         Object::Namespace(namespace) => namespace_label(namespace),
         Object::IngressClass(_) | Object::ConfigMap(_) | Object::Node(_) => {}
     }
+}
+
+/// Whether objects of a kind are in no namespace.
+pub(super) fn is_cluster_wide(kind: ObjectKind) -> bool {
+    matches!(
+        kind,
+        ObjectKind::IngressClass | ObjectKind::Namespace | ObjectKind::Node
+    )
 }
 
 /// A UID that is the same for the same object on every machine: FNV-1a of its name, in the shape of a UUID of version 8.

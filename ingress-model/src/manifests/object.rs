@@ -44,6 +44,14 @@ macro_rules! kinds {
                 }
             }
 
+            /// The kind of that name, if the rules read it.
+            pub(super) fn kind_called(name: &str) -> Option<ObjectKind> {
+                match name {
+                    $(stringify!($kind) => Some(ObjectKind::$kind),)+
+                    _ => None,
+                }
+            }
+
             /// The kind.
             #[must_use]
             pub fn kind(&self) -> ObjectKind {

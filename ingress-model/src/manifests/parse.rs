@@ -96,7 +96,7 @@ pub fn parse(file: &Path, text: &str) -> Result<Content, ManifestError> {
 ///
 /// A line that begins with three hyphens starts a document wherever it stands, inside block texts too (YAML 1.2,
 /// `c-forbidden`), so that lines are all that has to be looked at.
-fn documents(text: &str) -> Vec<(u64, &str)> {
+pub(super) fn documents(text: &str) -> Vec<(u64, &str)> {
     let mut documents = Vec::new();
     let (mut start, mut start_line, mut offset) = (0, 0, 0);
     for (line_number, line) in (0_u64..).zip(text.split_inclusive('\n')) {
