@@ -10,7 +10,6 @@
 //! newer ones are in force.
 
 use std::{
-    collections::BTreeMap,
     ops::Deref,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -317,7 +316,7 @@ impl DataPlane {
         let others = files.map(|files| &files.outcome).chain(&known.loading);
         Some(Due::Both(
             others.fold(wanted.model.live.clone(), |live, other| {
-                both(live, &other.model.live)
+                both(&live, &other.model.live)
             }),
         ))
     }
@@ -345,21 +344,10 @@ impl DataPlane {
 }
 
 /// What either of two needs; where both have something, as the newer one has it.
-fn both(newer: Live, older: &Live) -> Live {
-    fn fill<K: Ord + Clone, V: Clone>(newer: &mut BTreeMap<K, V>, older: &BTreeMap<K, V>) {
-        for (key, value) in older {
-            if !newer.contains_key(key) {
-                newer.insert(key.clone(), value.clone());
-            }
-        }
-    }
-    let mut live = newer;
-    fill(&mut live.backends, &older.backends);
-    fill(&mut live.certificates, &older.certificates);
-    fill(&mut live.servers, &older.servers);
-    fill(&mut live.tcp, &older.tcp);
-    fill(&mut live.udp, &older.udp);
-    fill(&mut live.passthrough, &older.passthrough);
+fn both(newer: &Live, older: &Live) -> Live {
+    let (set, _) = older.diff(newer).split();
+    let mut live = older.clone();
+    live.apply(&set);
     live
 }
 

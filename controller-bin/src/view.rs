@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use ingress_model::{
-    Backend, Host, Layout, Live,
+    Backend, Host, Layout, Live, SharedMap,
     live::{CertificateId, UpstreamName},
 };
 use jiff::Timestamp;
@@ -19,7 +19,7 @@ pub(crate) struct ModelView<'a> {
 
 #[derive(Debug, Serialize)]
 struct LiveView<'a> {
-    backends: &'a BTreeMap<UpstreamName, Arc<Backend>>,
+    backends: &'a SharedMap<UpstreamName, Arc<Backend>>,
     certificates: BTreeMap<&'a str, CertificateView>,
     servers: &'a BTreeMap<Host, CertificateId>,
     tcp: &'a BTreeMap<u16, Arc<Backend>>,

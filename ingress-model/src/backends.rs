@@ -15,6 +15,7 @@ use crate::{
     live::{Backend, Endpoint, PortRef, UpstreamName},
     object::{ObjectKind, ObjectName, ObjectRef},
     services::Services,
+    shared_map::SharedMap,
     stand_in::StandIns,
     upstream::{Upstreams, User},
 };
@@ -33,7 +34,7 @@ pub(crate) struct Sources<'a> {
 /// All backends but those of TCP and UDP services.
 #[derive(Debug, Default)]
 pub(crate) struct Backends {
-    pub(crate) built: BTreeMap<UpstreamName, Arc<Backend>>,
+    pub(crate) built: SharedMap<UpstreamName, Arc<Backend>>,
     /// What there is to say about a backend to those who use it.
     pub(crate) diagnostics: BTreeMap<UpstreamName, Vec<Diagnostic>>,
 }
@@ -73,11 +74,7 @@ impl Backends {
                 Some(backend) => built.push((name, Arc::new(backend))),
             }
         }
-        if self.built.is_empty() {
-            self.built = built.into_iter().collect();
-        } else {
-            self.built.extend(built);
-        }
+        self.built.extend(built);
     }
 }
 

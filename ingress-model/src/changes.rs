@@ -10,6 +10,7 @@ use k8s_openapi::api::{
 
 use crate::{
     object::{ObjectMap, ObjectName},
+    shared_map::Pair,
     snapshot::Snapshot,
 };
 
@@ -62,44 +63,15 @@ pub(crate) struct Change<'a, K> {
     pub(crate) new: Option<&'a Arc<K>>,
 }
 
-/// The changes that lead from one map to the other, by name.
-///
-/// Objects are compared by their shared pointers: one step a name, none at all when the maps are one.
+/// The changes that lead from one map to the other, by name. Objects are compared by their shared pointers.
 fn between<'a, K>(old: &'a ObjectMap<K>, new: &'a ObjectMap<K>) -> Vec<Change<'a, K>> {
-    let mut changes = Vec::new();
-    if old.is_same(new) {
-        return changes;
-    }
-    let mut olds = old.iter().peekable();
-    let mut news = new.iter().peekable();
-    loop {
-        let order = match (olds.peek(), news.peek()) {
-            (None, None) => return changes,
-            (Some(_), None) => Ordering::Less,
-            (None, Some(_)) => Ordering::Greater,
-            // Names are mostly the same pointer, which is soon told.
-            (Some((a, _)), Some((b, _))) if a == b => Ordering::Equal,
-            (Some((a, _)), Some((b, _))) => a.cmp(b),
-        };
-        let old = olds.next_if(|_| order.is_le());
-        let new = news.next_if(|_| order.is_ge());
-        if let (Some((_, old)), Some((_, new))) = (old, new)
-            && Arc::ptr_eq(old, new)
-        {
-            continue;
-        }
-        if let Some((name, _)) = old.or(new) {
-            changes.push(Change {
-                name,
-                old: old.map(|(_, object)| object),
-                new: new.map(|(_, object)| object),
-            });
-        }
-    }
+    let pointer = |object: Option<&'a Arc<K>>| object.map(Arc::as_ptr);
+    let differences = old.differences(new);
+    let changes = differences.filter(|(_, (old, new))| pointer(*old) != pointer(*new));
+    changes
+        .map(|(name, (old, new))| Change { name, old, new })
+        .collect()
 }
-
-/// An entry of two maps: what the older one has, and what the newer one has.
-pub(crate) type Pair<'a, V> = (Option<&'a V>, Option<&'a V>);
 
 /// The keys of both maps, each once and in order, with their values.
 pub(crate) fn pairs<'a, K: Ord, V>(

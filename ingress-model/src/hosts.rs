@@ -1,9 +1,6 @@
 //! All hosts: who claims each, and the server that results.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use hashbrown::{HashMap, HashSet};
 use k8s_openapi::api::core::v1::Secret;
@@ -20,6 +17,7 @@ use crate::{
     provenance::Decision,
     secrets::Secrets,
     server::{self, Built, Claim},
+    shared_map::SharedMap,
     upstream::{Edits, Upstreams},
     www,
 };
@@ -38,9 +36,9 @@ pub(crate) struct Entry {
 pub(crate) struct Hosts {
     pub(crate) entries: HashMap<Host, Box<Entry>>,
     /// The servers of all entries.
-    pub(crate) servers: BTreeMap<Host, Arc<Server>>,
+    pub(crate) servers: SharedMap<Host, Arc<Server>>,
     /// The decisions about those entries about which there are any.
-    pub(crate) decisions: BTreeMap<Host, Arc<Vec<Decision>>>,
+    pub(crate) decisions: SharedMap<Host, Arc<Vec<Decision>>>,
     /// Hosts with more than servers and decisions: a certificate, Secrets or diagnostics. The catch-all host is one.
     pub(crate) noted: BTreeSet<Host>,
     /// What there is to say about further names of hosts.
@@ -157,8 +155,8 @@ impl Hosts {
             };
             self.entries.insert(host, Box::new(entry));
         }
-        extend(&mut self.servers, servers);
-        extend(&mut self.decisions, decisions);
+        self.servers.extend(servers);
+        self.decisions.extend(decisions);
         let mut aliases = bereft;
         if any {
             aliases.extend(self.settle_aliases(context.options.conflict_policy));
@@ -227,15 +225,6 @@ impl Hosts {
                 self.servers.insert(host.clone(), Arc::clone(&entry.server));
             }
         }
-    }
-}
-
-/// Adds sorted entries, all at once where there are none.
-fn extend<V>(map: &mut BTreeMap<Host, V>, entries: Vec<(Host, V)>) {
-    if map.is_empty() {
-        *map = entries.into_iter().collect();
-    } else {
-        map.extend(entries);
     }
 }
 

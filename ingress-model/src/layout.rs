@@ -13,6 +13,7 @@ use crate::{
     host::Host,
     live::{PortRef, UpstreamName},
     object::ObjectName,
+    shared_map::SharedMap,
     value::{Literal, Seconds, Size, Snippet, Template},
 };
 
@@ -27,7 +28,7 @@ pub struct Layout {
     /// Settings of the ConfigMap that act on NGINX as a whole.
     pub config: Arc<RenderConfig>,
     /// Servers by host. The one for [`Host::catch_all`] is always there.
-    pub servers: BTreeMap<Host, Arc<Server>>,
+    pub servers: SharedMap<Host, Arc<Server>>,
     /// TCP services by external port.
     pub tcp: BTreeMap<u16, StreamServer>,
     /// UDP services by external port.

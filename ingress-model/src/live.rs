@@ -7,7 +7,12 @@ use std::{borrow::Borrow, collections::BTreeMap, fmt, sync::Arc};
 
 use serde::{Serialize, Serializer};
 
-use crate::{changes::pairs, host::Host, object::ObjectName};
+use crate::{
+    changes::pairs,
+    host::Host,
+    object::ObjectName,
+    shared_map::{Pair, SharedMap},
+};
 
 pub use self::variant::Variant;
 
@@ -271,7 +276,7 @@ impl fmt::Debug for Certificate {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Live {
     /// Backends by name.
-    pub backends: BTreeMap<UpstreamName, Arc<Backend>>,
+    pub backends: SharedMap<UpstreamName, Arc<Backend>>,
     /// Certificates by identity.
     pub certificates: BTreeMap<CertificateId, Certificate>,
     /// Which certificate a host has; hosts without one show the catch-all's.
@@ -351,13 +356,14 @@ impl Live {
     /// What has to be told to an NGINX that knows `self` so that it knows `newer`.
     #[must_use]
     pub fn diff(&self, newer: &Self) -> LiveDelta {
-        let (set_backends, remove_backends) = changes(&self.backends, &newer.backends);
+        let (set_backends, remove_backends) = changes(self.backends.differences(&newer.backends));
         let (set_certificates, remove_certificates) =
-            changes(&self.certificates, &newer.certificates);
-        let (set_servers, remove_servers) = changes(&self.servers, &newer.servers);
-        let (set_tcp, remove_tcp) = changes(&self.tcp, &newer.tcp);
-        let (set_udp, remove_udp) = changes(&self.udp, &newer.udp);
-        let (set_passthrough, remove_passthrough) = changes(&self.passthrough, &newer.passthrough);
+            changes(pairs(&self.certificates, &newer.certificates));
+        let (set_servers, remove_servers) = changes(pairs(&self.servers, &newer.servers));
+        let (set_tcp, remove_tcp) = changes(pairs(&self.tcp, &newer.tcp));
+        let (set_udp, remove_udp) = changes(pairs(&self.udp, &newer.udp));
+        let (set_passthrough, remove_passthrough) =
+            changes(pairs(&self.passthrough, &newer.passthrough));
         LiveDelta {
             set_backends: set_backends
                 .into_iter()
@@ -420,14 +426,13 @@ impl Live {
     }
 }
 
-/// The entries of `new` that `old` lacks or has otherwise, and the keys of `old` that `new` lacks.
-fn changes<K: Ord + Clone, V: PartialEq + Clone>(
-    old: &BTreeMap<K, V>,
-    new: &BTreeMap<K, V>,
+/// Given the entries of two maps, those of the newer one that are new or other ones, and the keys that it lacks.
+fn changes<'a, K: Clone + 'a, V: PartialEq + Clone + 'a>(
+    pairs: impl Iterator<Item = (&'a K, Pair<'a, V>)>,
 ) -> (Vec<(K, V)>, Vec<K>) {
     let mut set = Vec::new();
     let mut removed = Vec::new();
-    for (key, (old, new)) in pairs(old, new) {
+    for (key, (old, new)) in pairs {
         match new {
             None => removed.push(key.clone()),
             Some(value) if old != Some(value) => set.push((key.clone(), value.clone())),

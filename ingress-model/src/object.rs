@@ -2,7 +2,6 @@
 
 use std::{
     cmp::Ordering,
-    collections::BTreeMap,
     fmt,
     hash::{Hash, Hasher},
     sync::Arc,
@@ -10,6 +9,8 @@ use std::{
 
 use hashbrown::Equivalent;
 use serde::{Serialize, Serializer};
+
+use crate::shared_map::{Pair, SharedMap};
 
 /// Namespace and name of an object. The namespace is empty for cluster-wide kinds.
 ///
@@ -215,19 +216,19 @@ impl fmt::Display for ObjectRef {
 
 /// Objects of one kind by name.
 ///
-/// Cloning shares the whole map; the first change after that copies the map's shared pointers, never the objects.
+/// Cloning shares the whole map; a change after that copies a few of the map's shared pointers, never the objects.
 #[derive(Debug)]
-pub struct ObjectMap<K>(Arc<BTreeMap<ObjectName, Arc<K>>>);
+pub struct ObjectMap<K>(SharedMap<ObjectName, Arc<K>>);
 
 impl<K> Clone for ObjectMap<K> {
     fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
+        Self(self.0.clone())
     }
 }
 
 impl<K> Default for ObjectMap<K> {
     fn default() -> Self {
-        Self(Arc::new(BTreeMap::new()))
+        Self(SharedMap::default())
     }
 }
 
@@ -265,26 +266,31 @@ impl<K> ObjectMap<K> {
     /// Whether both are clones of one map without a change since: a fast answer, which may be no for equal maps.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        self.0.is_same(&other.0)
     }
 
     /// Adds or replaces an object; answers the one that was there.
     pub fn insert(&mut self, name: ObjectName, object: impl Into<Arc<K>>) -> Option<Arc<K>> {
-        Arc::make_mut(&mut self.0).insert(name, object.into())
+        self.0.insert(name, object.into())
     }
 
     /// Takes an object away; answers the one that was there.
     pub fn remove(&mut self, name: &ObjectName) -> Option<Arc<K>> {
-        if !self.contains(name) {
-            return None;
-        }
-        Arc::make_mut(&mut self.0).remove(name)
+        self.0.remove(name)
+    }
+
+    /// The names of both maps, each once and in order, with their objects. Entries that both maps share are left out.
+    pub(crate) fn differences<'a>(
+        &'a self,
+        newer: &'a Self,
+    ) -> impl Iterator<Item = (&'a ObjectName, Pair<'a, Arc<K>>)> {
+        self.0.differences(&newer.0)
     }
 }
 
 impl<K> FromIterator<(ObjectName, Arc<K>)> for ObjectMap<K> {
     fn from_iter<I: IntoIterator<Item = (ObjectName, Arc<K>)>>(objects: I) -> Self {
-        Self(Arc::new(objects.into_iter().collect()))
+        Self(objects.into_iter().collect())
     }
 }
 

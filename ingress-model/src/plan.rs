@@ -160,7 +160,7 @@ pub fn plan(old: Option<&Layout>, new: &Layout) -> Vec<ReloadReason> {
         }
         reasons.push(ReloadReason::ConfigChanged { keys });
     }
-    for (host, change) in pairs(servers, &new.servers) {
+    for (host, change) in servers.differences(&new.servers) {
         let host = host.clone();
         match change {
             (None, _) => reasons.push(ReloadReason::HostAdded { host }),

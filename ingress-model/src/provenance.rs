@@ -1,7 +1,7 @@
 //! Who defined what: for each part of a server that Ingresses define, the one that holds it, those that lost it, and
 //! why. This is what `explain` shows.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{fmt, sync::Arc};
 
 use serde::Serialize;
 
@@ -11,13 +11,14 @@ use crate::{
     host::Host,
     layout::PathType,
     object::ObjectName,
+    shared_map::SharedMap,
 };
 
 /// The decisions of a merge, by host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Provenance {
     /// Decisions about each host; hosts of which nothing is defined are left out.
-    pub hosts: BTreeMap<Host, Arc<Vec<Decision>>>,
+    pub hosts: SharedMap<Host, Arc<Vec<Decision>>>,
 }
 
 impl Provenance {

@@ -12,6 +12,7 @@ use crate::{
     host::Host,
     hosts::Entry,
     layout::Server,
+    shared_map::SharedMap,
 };
 
 /// The name from which clients are redirected, for those hosts that want it and may have it, and what the authors of the
@@ -31,7 +32,7 @@ use crate::{
 /// ```
 pub(crate) fn settle(
     entries: &HashMap<Host, Box<Entry>>,
-    servers: &BTreeMap<Host, Arc<Server>>,
+    servers: &SharedMap<Host, Arc<Server>>,
     hosts: &BTreeSet<Host>,
 ) -> (BTreeMap<Host, Host>, Vec<Diagnostic>) {
     let mut settled = BTreeMap::new();

@@ -19,7 +19,7 @@ mod scrapes;
 mod tests;
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap},
     error::Error,
     fmt, io,
     net::{Ipv4Addr, SocketAddr},
@@ -37,7 +37,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use ingress_model::{Host, ObjectName, Outcome, Server};
+use ingress_model::{Host, ObjectName, Outcome, Server, SharedMap};
 use prometheus::{Encoder, Gauge, Opts, Registry, TextEncoder};
 use sync_queue::Depth;
 
@@ -159,7 +159,7 @@ struct Gathered {
 type DepthOf = Box<dyn Fn() -> Depth + Send + Sync>;
 
 /// Servers by host, as a layout has them.
-type Servers = BTreeMap<Host, Arc<Server>>;
+type Servers = SharedMap<Host, Arc<Server>>;
 
 /// The socket that workers report to, below NGINX's directory.
 #[must_use]

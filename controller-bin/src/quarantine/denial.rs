@@ -20,8 +20,13 @@ pub fn deny(layout: &Layout, levels: &Levels) -> Layout {
         layout
             .stream_snippets
             .retain(|snippet| snippet.ingress != *name);
-        for server in layout.servers.values_mut() {
-            if is_touched(server, name) {
+        let touched = layout
+            .servers
+            .iter()
+            .filter(|(_, server)| is_touched(server, name));
+        let hosts: Vec<_> = touched.map(|(host, _)| host.clone()).collect();
+        for host in hosts {
+            if let Some(server) = layout.servers.get_mut(&host) {
                 take_out(Arc::make_mut(server), name);
             }
         }

@@ -214,7 +214,7 @@ fn is_peculiar(expression: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeMap, sync::Arc};
+    use std::sync::Arc;
 
     use super::*;
     use crate::{
@@ -249,7 +249,7 @@ mod tests {
         ];
         let servers = servers.map(|server| (server.host.clone(), Arc::new(server)));
         let layout = Layout {
-            servers: BTreeMap::from(servers),
+            servers: servers.into(),
             ..Layout::default()
         };
         for (host, want) in [
