@@ -2,22 +2,36 @@
 //! run it on text that nobody has accepted yet.
 //!
 //! The file is read as NGINX reads it (words, quotes, blocks); regular expressions are compiled by PCRE2, which NGINX
-//! uses as well; directives of snippets have to exist and to stand where they may; variables have to be NGINX's or defined
-//! somewhere. Nothing found does not mean that NGINX takes the file: it knows more about values.
+//! uses as well; variables have to be NGINX's or defined somewhere. Directives of snippets are held against the tables of
+//! the NGINX that is there (`program`): they have to exist, to stand where they may, and to have as many arguments of such a
+//! kind as they take; what may stand once must not stand twice, and zones of shared memory have to be defined. Whoever runs
+//! beside NGINX has [`Files`] looked for, too. Nothing found does not mean that NGINX takes the file: it knows more.
 
+mod commands;
 mod directives;
+mod program;
 mod unknown;
+mod values;
 mod variables;
+mod whole;
 mod words;
 
-use std::{borrow::Cow, cell::LazyCell, collections::HashSet, sync::Arc};
+use std::{
+    borrow::Cow,
+    cell::LazyCell,
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
 
 use pcre2::bytes::RegexBuilder;
 
 use crate::{
     rendered::Rendered,
     source_map::Source,
-    syntax::words::{Block, Statement},
+    syntax::{
+        whole::Whole,
+        words::{Block, Statement},
+    },
 };
 
 pub use self::{directives::Directives, words::Broken};
@@ -34,9 +48,42 @@ pub struct Fault {
     pub variable: Option<String>,
 }
 
-/// What NGINX would refuse of the main file, as far as it belongs to somebody. One fault a source is told.
+/// Files that configurations name, as NGINX would find them.
+pub trait Files {
+    /// Whether there is such a file or directory; `None` if that is not known here.
+    fn is_there(&self, path: &str) -> Option<bool>;
+
+    /// The text of a file that a configuration includes; `None` if that is not known here.
+    fn read(&self, path: &str) -> Option<String>;
+}
+
+/// Files of a machine that is not at hand.
+struct UnknownFiles;
+
+impl Files for UnknownFiles {
+    fn is_there(&self, _: &str) -> Option<bool> {
+        None
+    }
+
+    fn read(&self, _: &str) -> Option<String> {
+        None
+    }
+}
+
+/// What NGINX would refuse of the main file, as far as it belongs to somebody, wherever it runs. One fault a source is
+/// told.
 #[must_use]
 pub fn check(rendered: &Rendered, directives: &Directives) -> Vec<Fault> {
+    check_with_files(rendered, directives, &UnknownFiles)
+}
+
+/// [`check`], where NGINX's files are at hand.
+#[must_use]
+pub fn check_with_files(
+    rendered: &Rendered,
+    directives: &Directives,
+    files: &dyn Files,
+) -> Vec<Fault> {
     let mut faults = Faults::default();
     let unbalanced = snippets(rendered, directives, &mut faults);
     let text = without(&rendered.main, &unbalanced);
@@ -51,7 +98,29 @@ pub fn check(rendered: &Rendered, directives: &Directives) -> Vec<Fault> {
             faults.add(source, || Fault::new(source, reason));
         }
     }
-    let unknown = unknown::Variables::of(&statements, directives, |line| {
+    let raw: BTreeMap<_, _> = rendered
+        .source_map
+        .raw()
+        .map(|(source, first, last)| (first, (last, source)))
+        .collect();
+    let snippet = |line: usize| {
+        let (first, (last, source)) = raw.range(..=line).next_back()?;
+        (line <= *last).then_some((*source, line - first + 1))
+    };
+    let whole = Whole {
+        statements: &statements,
+        directives,
+        files,
+        is_raw: &|line| snippet(line).is_some(),
+    };
+    for (line, reason) in whole.faults() {
+        if let Some((source, line)) = snippet(line) {
+            faults.add(source, || {
+                Fault::new(source, format!("line {line}: {reason}"))
+            });
+        }
+    }
+    let unknown = unknown::Variables::of(&statements, directives, files, |line| {
         lines.get(line).map(|source| &**source)
     });
     for (statement, name) in unknown.used(&statements) {
@@ -206,7 +275,7 @@ fn snippet_fault(text: &str, what: &str, directives: &Directives) -> Option<Stri
     };
     statements.iter().find_map(|statement| {
         let reason = directives
-            .fault(statement.name(), statement.block)
+            .fault(statement)
             .or_else(|| expression_fault(statement))?;
         Some(format!("line {}: {reason}", statement.line))
     })

@@ -1,8 +1,12 @@
 //! Which directives and variables there are, and where directives may stand.
 
-use std::{fmt, sync::Arc};
+use std::{collections::HashMap, fmt, sync::Arc};
 
-use super::{variables, words::Block};
+use super::{
+    commands::{Command, Slot},
+    program, variables,
+    words::{Block, Statement},
+};
 
 /// Directives that stand outside of servers only (NGINX docs, "Context" of each directive).
 const OUTSIDE_SERVERS: &[&str] = &[
@@ -64,6 +68,10 @@ const LOCATIONS_ONLY: &[&str] = &[
 pub struct Directives {
     /// Names, each with a line break behind it. A name may be the end of a longer one: linkers merge them.
     names: Arc<str>,
+    /// What is known of directives from the tables of the program and its modules.
+    commands: Arc<HashMap<String, Vec<Command>>>,
+    /// Whether these tables name all directives: each of the programs has one.
+    is_complete: bool,
     /// Whether variables are those that documentation tells of.
     is_documented: bool,
 }
@@ -84,7 +92,14 @@ impl Directives {
     #[must_use]
     pub fn of_programs<'a>(programs: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let mut names = String::new();
-        for program in programs {
+        let mut commands: HashMap<String, Vec<Command>> = HashMap::new();
+        let mut is_complete = true;
+        for (number, program) in programs.into_iter().enumerate() {
+            let own = program::commands(program, number);
+            is_complete &= !own.is_empty();
+            for (name, command) in own {
+                commands.entry(name).or_default().push(command);
+            }
             for text in program.split(|byte| *byte == 0) {
                 let is_name =
                     |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'_';
@@ -98,6 +113,8 @@ impl Directives {
         }
         Self {
             names: names.into(),
+            is_complete: is_complete && commands.contains_key("proxy_pass"),
+            commands: Arc::new(commands),
             is_documented: false,
         }
     }
@@ -114,6 +131,9 @@ impl Directives {
     /// Whether there is a directive of that name.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
+        if self.is_complete {
+            return self.commands.contains_key(name);
+        }
         self.contains(name) || !self.is_read()
     }
 
@@ -148,18 +168,45 @@ impl Directives {
         self.names.contains(&format!("{name}\n"))
     }
 
-    /// Why a directive may not stand in a block.
-    pub(super) fn fault(&self, name: &str, block: Block) -> Option<String> {
-        let is_misplaced = match block {
-            Block::Map | Block::Free => return None,
-            Block::Server => OUTSIDE_SERVERS.contains(&name) || LOCATIONS_ONLY.contains(&name),
-            Block::Location => OUTSIDE_SERVERS.contains(&name) || SERVERS_ONLY.contains(&name),
-            Block::Main | Block::Http | Block::Stream | Block::Other => false,
+    /// What is wrong with a directive where it stands, as it is written. Lower case, no full stop.
+    pub(super) fn fault(&self, statement: &Statement) -> Option<String> {
+        let (name, block) = (statement.name(), statement.block);
+        if matches!(block, Block::Map | Block::Free) {
+            return None;
+        }
+        let is_misplaced = if self.commands.contains_key(name) {
+            block != Block::Other && self.command(statement).is_none()
+        } else if matches!(block, Block::Server | Block::ServerIf) {
+            OUTSIDE_SERVERS.contains(&name) || LOCATIONS_ONLY.contains(&name)
+        } else if matches!(
+            block,
+            Block::Location | Block::LocationIf | Block::LimitExcept
+        ) {
+            OUTSIDE_SERVERS.contains(&name) || SERVERS_ONLY.contains(&name)
+        } else {
+            false
         };
         if is_misplaced {
             return Some(format!("directive \"{name}\" may not stand here"));
         }
-        (!self.has(name)).then(|| format!("unknown directive \"{name}\""))
+        if !self.has(name) {
+            return Some(format!("unknown directive \"{name}\""));
+        }
+        self.command(statement)?.fault(statement)
+    }
+
+    /// What a directive sets, if it may do so once in a block only.
+    pub(super) fn slot(&self, statement: &Statement) -> Option<Slot> {
+        self.command(statement)?.slot
+    }
+
+    /// What is known of a directive where it stands. Nothing, where nobody knows what may stand there.
+    fn command(&self, statement: &Statement) -> Option<&Command> {
+        if matches!(statement.block, Block::Map | Block::Free | Block::Other) {
+            return None;
+        }
+        let mut commands = self.commands.get(statement.name())?.iter();
+        commands.find(|command| command.may_stand_in(statement.block))
     }
 }
 

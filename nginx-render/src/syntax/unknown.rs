@@ -5,13 +5,16 @@ use std::collections::{BTreeSet, HashMap};
 use ingress_model::spelling;
 
 use super::{
-    Directives, variables,
-    words::{Block, Statement},
+    Directives, Files, variables,
+    words::{self, Block, Statement},
 };
 use crate::source_map::Source;
 
 /// For so many names the one is looked for that may have been meant.
 const MOST_HINTS: usize = 32;
+
+/// How deep files may include others.
+const MOST_NESTED: usize = 8;
 
 /// The variables of a configuration that nobody defines.
 pub(super) struct Variables {
@@ -21,11 +24,12 @@ pub(super) struct Variables {
 }
 
 impl Variables {
-    /// Looks for those that statements use. None are unknown if a snippet has NGINX read other files, which may define
-    /// anything.
+    /// Looks for those that statements use. Where a snippet has NGINX read other files, these may define anything: none
+    /// are unknown if one of them cannot be read.
     pub(super) fn of<'a>(
         statements: &[Statement],
         directives: &Directives,
+        files: &dyn Files,
         source: impl Fn(usize) -> Option<&'a Source>,
     ) -> Self {
         let mut variables = Self {
@@ -33,11 +37,19 @@ impl Variables {
             unknown: HashMap::new(),
         };
         let is_snippet = |source: &Source| source.what.ends_with("-snippet");
-        let mut including = statements.iter().filter(|statement| includes(statement));
-        if including.any(|statement| source(statement.line).is_some_and(is_snippet)) {
+        let including = statements.iter().filter(|statement| includes(statement));
+        let including = including
+            .filter(|statement| source(statement.line).is_some_and(is_snippet))
+            .collect::<Vec<_>>();
+        let mut included = BTreeSet::new();
+        if !including
+            .iter()
+            .all(|statement| read_included(statement, files, MOST_NESTED, &mut included))
+        {
             return variables;
         }
         variables.defined = variables::defined(statements);
+        variables.defined.append(&mut included);
         let used: BTreeSet<_> = statements.iter().flat_map(variables::used).collect();
         let is_unknown =
             |name: &String| !variables.defined.contains(name) && !directives.has_variable(name);
@@ -79,6 +91,31 @@ impl Variables {
             .or_else(|| spelling::nearest(name, defined))
             .map(str::to_owned)
     }
+}
+
+/// Takes in what the file of a directive defines, and what those that it includes do. Answers whether all could be read.
+fn read_included(
+    statement: &Statement,
+    files: &dyn Files,
+    depth: usize,
+    defined: &mut BTreeSet<String>,
+) -> bool {
+    let Some(path) = statement
+        .words
+        .get(1)
+        .filter(|_| statement.name() == "include")
+    else {
+        return false;
+    };
+    let Some(text) = files.read(path).filter(|_| depth > 0) else {
+        return false;
+    };
+    let Ok(statements) = words::read(&text, statement.block) else {
+        return false;
+    };
+    defined.append(&mut variables::defined(&statements));
+    let mut including = statements.iter().filter(|statement| includes(statement));
+    including.all(|statement| read_included(statement, files, depth - 1, defined))
 }
 
 /// Whether a directive has NGINX read another file, which may define anything.

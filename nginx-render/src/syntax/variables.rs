@@ -286,15 +286,11 @@ pub(super) fn named(text: &str) -> impl Iterator<Item = &str> {
 /// The words of a directive in which it looks up variables.
 fn consumed(statement: &Statement) -> &[String] {
     let words = &statement.words;
-    match statement.block {
-        Block::Map => return words.get(1..2).unwrap_or_default(),
-        Block::Free => return &[],
-        Block::Main
-        | Block::Http
-        | Block::Stream
-        | Block::Server
-        | Block::Location
-        | Block::Other => {}
+    if statement.block == Block::Map {
+        return words.get(1..2).unwrap_or_default();
+    }
+    if statement.block == Block::Free {
+        return &[];
     }
     match statement.name() {
         "if" => {

@@ -9,6 +9,10 @@ pub(super) struct Statement {
     pub(super) line: usize,
     /// The innermost of them, or what is around the text.
     pub(super) block: Block,
+    /// Which of the text's directives has opened that block; `None` for what is around the text.
+    pub(super) opener: Option<usize>,
+    /// Whether it opens a block itself.
+    pub(super) opens: bool,
 }
 
 /// What kind of block a directive stands in.
@@ -16,14 +20,28 @@ pub(super) struct Statement {
 pub(super) enum Block {
     /// None.
     Main,
+    /// `events`.
+    Events,
     /// `http`.
     Http,
     /// `stream`.
     Stream,
     /// `server` of `http`.
     Server,
-    /// `location`, `if` and `limit_except`.
+    /// `location`.
     Location,
+    /// `if` of a server.
+    ServerIf,
+    /// `if` of a location.
+    LocationIf,
+    /// `limit_except`.
+    LimitExcept,
+    /// `upstream` of `http`.
+    Upstream,
+    /// `server` of `stream`.
+    StreamServer,
+    /// `upstream` of `stream`.
+    StreamUpstream,
     /// `map`: values, some of which are regular expressions.
     Map,
     /// Blocks that hold anything but directives.
@@ -53,8 +71,15 @@ impl Block {
         match name {
             "http" if around == Self::Main => Self::Http,
             "stream" if around == Self::Main => Self::Stream,
-            "server" if !matches!(around, Self::Free | Self::Stream) => Self::Server,
-            "location" | "if" | "limit_except" => Self::Location,
+            "events" if around == Self::Main => Self::Events,
+            "server" if around == Self::Stream => Self::StreamServer,
+            "server" if around != Self::Free => Self::Server,
+            "upstream" if around == Self::Http => Self::Upstream,
+            "upstream" if around == Self::Stream => Self::StreamUpstream,
+            "location" => Self::Location,
+            "if" if matches!(around, Self::Server | Self::ServerIf) => Self::ServerIf,
+            "if" => Self::LocationIf,
+            "limit_except" => Self::LimitExcept,
             "map" => Self::Map,
             "geo" | "types" | "split_clients" | "charset_map" | "geoip2" => Self::Free,
             _ => Self::Other,
@@ -83,8 +108,8 @@ struct Reader<'a> {
     around: Block,
     rest: &'a str,
     line: usize,
-    /// The blocks around here: name, line and kind.
-    open: Vec<(String, usize, Block)>,
+    /// The blocks around here: which directive has opened them, and their kinds.
+    open: Vec<(usize, Block)>,
     statements: Vec<Statement>,
 }
 
@@ -129,10 +154,11 @@ impl Reader<'_> {
                 reason: format!("\"{name}\" has no \";\" behind it"),
             });
         }
-        match self.open.pop() {
-            Some((name, line, _)) => Err(Broken {
-                line,
-                reason: format!("the block \"{name}\" is not closed"),
+        let opener = self.open.pop();
+        match opener.and_then(|(opener, _)| self.statements.get(opener)) {
+            Some(opener) => Err(Broken {
+                line: opener.line,
+                reason: format!("the block \"{}\" is not closed", opener.name()),
             }),
             None => Ok(()),
         }
@@ -140,15 +166,24 @@ impl Reader<'_> {
 
     /// Takes a directive in that ends here.
     fn end(&mut self, words: Vec<String>, line: usize, opens: bool) -> Result<(), Broken> {
-        let block = self.open.last().map_or(self.around, |(_, _, block)| *block);
-        let statement = Statement { words, line, block };
+        let (opener, block) = match self.open.last() {
+            Some((opener, block)) => (Some(*opener), *block),
+            None => (None, self.around),
+        };
+        let statement = Statement {
+            words,
+            line,
+            block,
+            opener,
+            opens,
+        };
         let name = statement.name().to_owned();
         self.statements.push(statement);
         if opens && name.ends_with("_by_lua_block") {
             self.skip_lua(&name)?;
         } else if opens {
             let inner = Block::of(&name, block);
-            self.open.push((name, line, inner));
+            self.open.push((self.statements.len() - 1, inner));
         }
         Ok(())
     }
@@ -330,7 +365,7 @@ mod tests {
                 ("~x", 6, Block::Map),
                 ("stream", 8, Block::Main),
                 ("server", 8, Block::Stream),
-                ("c", 8, Block::Other),
+                ("c", 8, Block::StreamServer),
             ]
         );
     }
