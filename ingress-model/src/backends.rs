@@ -104,11 +104,11 @@ fn build(
         load_balance: settings.backend.load_balance,
         hash_by: settings.backend.hash_by.clone(),
         canary: first.is_canary(),
-        traffic_shaping: settings.canary.clone(),
+        traffic_shaping: settings.canary.clone().map(Box::new),
         ..Backend::new(name.clone())
     };
     if first.is_canary() {
-        backend.affinity = balance::canary_affinity(name, group, sources);
+        backend.affinity = balance::canary_affinity(name, group, sources).map(Box::new);
     } else {
         balance::balance(&mut backend, group, sources);
     }
@@ -119,13 +119,13 @@ fn build(
 fn peers_of<'a>(user: &'a User, sources: Sources<'_>) -> Option<(&'a PortRef, Peers)> {
     let target = user.target()?;
     let query = Query {
-        port: &target.port,
+        port: &target.port.port,
         protocol: Protocol::Tcp,
         disable_external_name: sources.context.options.disable_external_name,
         zone: sources.context.zone.as_deref(),
         service_upstream: user.definition.settings.backend.service_upstream,
     };
-    Some((&target.port, peers(&target.service, sources, query)))
+    Some((&target.port.port, peers(&target.service, sources, query)))
 }
 
 /// A Service that does not exist has no peers: requests are answered 503.

@@ -406,5 +406,5 @@ impl<'a> Merge<'a> {
 }
 
 fn of_use(used: &ServiceUse) -> (&ObjectName, &PortRef) {
-    (&used.service, &used.port)
+    (&used.service, &used.port.port)
 }

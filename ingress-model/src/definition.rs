@@ -13,9 +13,11 @@ use crate::{
     annotation::IngressSettings,
     host::Host,
     layout::{LocationSettings, PathType, ServicePort},
-    live::{PortRef, UpstreamName},
+    live::UpstreamName,
     object::{ObjectKind, ObjectName, ObjectRef},
     options::ConflictPolicy,
+    text::Text,
+    upstream::Names,
 };
 
 /// An Ingress that is served.
@@ -48,7 +50,7 @@ pub(crate) struct HostRule {
 /// One path of a rule.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PathRule {
-    pub(crate) path: String,
+    pub(crate) path: Text,
     pub(crate) path_type: PathType,
     pub(crate) backend: BackendUse,
     pub(crate) field: PathField,
@@ -70,15 +72,15 @@ impl fmt::Display for PathField {
 /// A backend of an Ingress that is a Service.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BackendUse {
-    pub(crate) service: ServicePort,
+    pub(crate) service: Arc<ServicePort>,
     /// Which of [`Definition::uses`] it is.
     pub(crate) index: usize,
 }
 
 impl BackendUse {
     /// Its name, given the names of all uses.
-    pub(crate) fn upstream(&self, names: &[UpstreamName]) -> UpstreamName {
-        let name = names.get(self.index).cloned();
+    pub(crate) fn upstream(&self, names: Names<'_>) -> UpstreamName {
+        let name = names.of(self.index).cloned();
         name.unwrap_or_else(UpstreamName::default_backend)
     }
 }
@@ -87,7 +89,7 @@ impl BackendUse {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ServiceUse {
     pub(crate) service: ObjectName,
-    pub(crate) port: PortRef,
+    pub(crate) port: Arc<ServicePort>,
     /// `<namespace>-<service>-<port>`, the upstream's name unless another one has it.
     pub(crate) base: UpstreamName,
 }

@@ -252,7 +252,10 @@ fn add(
 /// # Ok::<_, ingress_model::testing::FixtureError>(())
 /// ```
 fn add_peers(endpoints: &mut Vec<Endpoint>, slice: &EndpointSlice, zone: Option<&str>, port: u16) {
-    endpoints.reserve(slice.endpoints.len());
+    if endpoints.is_empty() {
+        // Most Services have one slice.
+        endpoints.reserve_exact(slice.endpoints.len());
+    }
     for peer in &slice.endpoints {
         let conditions = peer.conditions.as_ref();
         let is_ready = conditions.and_then(|conditions| conditions.ready) != Some(false);

@@ -298,7 +298,7 @@ impl<'a> Explainer<'a> {
         let ingress = location.ingress.as_ref();
         UpstreamSummary {
             name: location.upstream.clone(),
-            service: location.service.clone(),
+            service: location.service.as_deref().cloned(),
             namespace: ingress.map(|name| name.namespace().to_owned()),
             protocol: location.settings.backend_protocol,
             endpoints: backend.map_or_else(Vec::new, endpoints),

@@ -14,6 +14,7 @@ use crate::{
     live::{PortRef, UpstreamName},
     object::ObjectName,
     shared_map::SharedMap,
+    text::Text,
     value::{Literal, Seconds, Size, Snippet, Template},
 };
 
@@ -58,14 +59,14 @@ pub struct Server {
     /// Whether an Ingress has a TLS section for this host, so that plain HTTP is redirected.
     pub tls: bool,
     /// Client certificates (`auth-tls-*`).
-    pub client_auth: Option<Owned<ClientAuth>>,
+    pub client_auth: Option<Box<Owned<ClientAuth>>>,
     /// Cipher suites of this host (`ssl-ciphers`).
     pub ssl_ciphers: Option<Literal>,
     /// `ssl-prefer-server-ciphers`.
     pub ssl_prefer_server_ciphers: Option<bool>,
     /// TLS spoken to the endpoints of locations that say nothing else (`proxy-ssl-*`, unless the ConfigMap's
     /// `proxy-ssl-location-only` is set).
-    pub upstream_tls: Option<Owned<UpstreamTls>>,
+    pub upstream_tls: Option<Box<Owned<UpstreamTls>>>,
     /// Raw configuration (`server-snippet`).
     pub snippet: Option<Owned<Snippet>>,
     /// In the order of the file.
@@ -98,15 +99,15 @@ pub struct Location {
     /// How [`Location::path`] is matched.
     pub modifier: Modifier,
     /// The path as the location names it.
-    pub path: String,
+    pub path: Text,
     /// The path as the Ingress writes it, `/` when it writes none: `$location_path`.
-    pub ingress_path: String,
+    pub ingress_path: Text,
     /// The path type that the Ingress asks for.
     pub path_type: PathType,
     /// Who defines it; `None` for what the controller adds itself.
     pub ingress: Option<ObjectName>,
     /// The Service that the rule names.
-    pub service: Option<ServicePort>,
+    pub service: Option<Arc<ServicePort>>,
     /// Where requests go.
     pub upstream: UpstreamName,
     /// Settings from the Ingress's annotations, shared by its locations.

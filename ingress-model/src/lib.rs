@@ -95,6 +95,7 @@ mod stand_in;
 mod stream;
 #[cfg(feature = "testing")]
 pub mod testing;
+pub mod text;
 mod tls;
 mod topology;
 mod upstream;

@@ -190,11 +190,11 @@ pub struct Backend {
     /// Picking peers by hash.
     pub hash_by: Option<HashBy>,
     /// Keeping clients on their peers.
-    pub affinity: Option<CookieAffinity>,
+    pub affinity: Option<Box<CookieAffinity>>,
     /// Whether this is a canary's backend, which has no location of its own.
     pub canary: bool,
     /// Which requests this backend gets, if it is a canary's.
-    pub traffic_shaping: Option<TrafficShaping>,
+    pub traffic_shaping: Option<Box<TrafficShaping>>,
     /// Canary backends that take a part of this one's requests. Only the first one is considered.
     pub alternatives: Vec<UpstreamName>,
     /// What is different for Ingresses that want something else than the oldest one, each in the order of its oldest.

@@ -192,7 +192,7 @@ impl Merger {
             .flat_map(|entry| &entry.claims)
             .map(|claim| &claim.definition)
             .filter(|definition| definition.settings.backend.affinity.is_some());
-        let names = definitions.flat_map(|definition| self.upstreams.names(definition));
+        let names = definitions.flat_map(|definition| self.upstreams.names(definition).iter());
         names.cloned().collect()
     }
 

@@ -8,6 +8,7 @@ use crate::{
     layout::{Location, LocationSettings, Modifier, PathType, ServicePort},
     live::UpstreamName,
     provenance::{Ledger, Subject},
+    text::Text,
     value::MAX_TEXT,
 };
 
@@ -25,7 +26,7 @@ const DOLLAR: usize = 16;
 /// let served = Fixture::default().and_ingress("shop/a", &[], &["a.test/\u{1} web:80"]).merge();
 /// served.assert_locations("a.test", ["/ shop/a upstream-default-backend"]);
 /// ```
-pub(crate) fn read(path: Option<&str>) -> Result<String, &'static str> {
+pub(crate) fn read(path: Option<&str>) -> Result<Text, &'static str> {
     let path = path.filter(|path| !path.is_empty()).unwrap_or("/");
     if !path.starts_with('/') {
         return Err("does not start with /");
@@ -42,7 +43,7 @@ pub(crate) fn read(path: Option<&str>) -> Result<String, &'static str> {
     if length > MAX_TEXT {
         return Err("is longer than NGINX accepts");
     }
-    Ok(path.to_owned())
+    Ok(path.into())
 }
 
 /// Reads the type of a path: ImplementationSpecific, or none, counts as Prefix. `None` is for types that do not exist,
@@ -70,11 +71,11 @@ pub(crate) fn read_type(path_type: &str) -> Option<PathType> {
 pub(crate) struct Entry<'a> {
     /// Who defines it; `None` for the controller.
     pub(crate) definition: Option<&'a Definition>,
-    pub(crate) path: &'a str,
+    pub(crate) path: &'a Text,
     pub(crate) path_type: PathType,
     /// Where it stands; `None` for a default backend.
     pub(crate) field: Option<PathField>,
-    pub(crate) service: Option<&'a ServicePort>,
+    pub(crate) service: Option<&'a Arc<ServicePort>>,
     pub(crate) upstream: UpstreamName,
     pub(crate) settings: &'a Arc<LocationSettings>,
 }
@@ -85,14 +86,14 @@ impl Entry<'_> {
     fn is_regex(&self) -> bool {
         let rewrite = self.settings.rewrite_target.as_ref();
         let rewrite = rewrite.map(crate::value::Template::as_str);
-        self.settings.use_regex || rewrite.is_some_and(|to| !to.is_empty() && to != self.path)
+        self.settings.use_regex || rewrite.is_some_and(|to| !to.is_empty() && *self.path != to)
     }
 
-    fn location(&self, modifier: Modifier, path: String) -> Location {
+    fn location(&self, modifier: Modifier, path: Text) -> Location {
         Location {
             modifier,
             path,
-            ingress_path: self.path.to_owned(),
+            ingress_path: self.path.clone(),
             path_type: self.path_type,
             ingress: self.definition.map(|definition| definition.name.clone()),
             service: self.service.cloned(),
@@ -165,8 +166,8 @@ pub(crate) fn locations(wishes: Wishes<'_>, ledger: &mut Ledger<'_>) -> Vec<Loca
     let regex = held.iter().any(|held| held.entry.is_regex());
     if regex || held.iter().any(|held| has_further_slash(&held.entry)) {
         hold(&mut held, |entry| match entry.path_type {
-            _ if regex => (false, entry.path),
-            PathType::Exact => (true, entry.path),
+            _ if regex => (false, entry.path.as_str()),
+            PathType::Exact => (true, entry.path.as_str()),
             PathType::Prefix => (false, without_slash(entry.path)),
         });
         held.sort_unstable_by(|a, b| order(&a.entry).cmp(&order(&b.entry)));
@@ -177,14 +178,14 @@ pub(crate) fn locations(wishes: Wishes<'_>, ledger: &mut Ledger<'_>) -> Vec<Loca
     if regex {
         let entries = held.iter().map(|held| &held.entry);
         entries
-            .map(|entry| entry.location(Modifier::Regex, entry.path.to_owned()))
+            .map(|entry| entry.location(Modifier::Regex, entry.path.clone()))
             .collect()
     } else {
         plain(&held)
     }
 }
 
-/// An entry that holds its path, its rank among all entries, and those that lost it.
+/// An entry that holds its path, its rank among all entries, and those that lost it and are [defined](is_defined).
 #[derive(Debug)]
 struct Held<'a> {
     rank: usize,
@@ -201,7 +202,8 @@ fn hold<'a, K: Ord>(held: &mut Vec<Held<'a>>, key: impl Fn(&Entry<'a>) -> K) {
     held.dedup_by(|next, kept| {
         let is_same = key(&next.entry) == key(&kept.entry);
         if is_same {
-            kept.losers.push(next.entry.clone());
+            kept.losers
+                .extend(is_defined(&next.entry).then(|| next.entry.clone()));
             kept.losers.append(&mut next.losers);
         }
         is_same
@@ -221,7 +223,10 @@ fn has_further_slash(entry: &Entry<'_>) -> bool {
 /// Longer paths come first, since NGINX takes the first regular expression that matches; among equally long ones the
 /// larger text, and of Exact and Prefix the former.
 fn order<'a>(entry: &Entry<'a>) -> (Reverse<(usize, &'a str)>, PathType) {
-    (Reverse((entry.path.len(), entry.path)), entry.path_type)
+    (
+        Reverse((entry.path.len(), entry.path.as_str())),
+        entry.path_type,
+    )
 }
 
 fn record(entry: &Entry<'_>, losers: &[Entry<'_>], ledger: &mut Ledger<'_>) {
@@ -230,11 +235,10 @@ fn record(entry: &Entry<'_>, losers: &[Entry<'_>], ledger: &mut Ledger<'_>) {
         return;
     };
     let subject = Subject::Path {
-        path: entry.path.to_owned(),
+        path: entry.path.clone(),
         path_type: entry.path_type,
     };
-    let losers = losers.iter().filter(|loser| is_defined(loser));
-    let losers = losers.filter_map(|loser| {
+    let losers = losers.iter().filter_map(|loser| {
         let key = loser.field.map_or_else(
             || "spec.defaultBackend".to_owned(),
             |field| format!("{field}.path"),
@@ -256,18 +260,32 @@ fn is_defined(entry: &Entry<'_>) -> bool {
 fn plain(held: &[Held<'_>]) -> Vec<Location> {
     let entries = || held.iter().map(|held| &held.entry);
     let exact = entries().filter(|entry| entry.path_type == PathType::Exact);
-    let exact: BTreeSet<&str> = exact.map(|entry| entry.path).collect();
-    let mut locations = Vec::with_capacity(2 * held.len());
+    let exact: BTreeSet<&str> = exact.map(|entry| entry.path.as_str()).collect();
+    let count = entries().map(|entry| match entry.path_type {
+        PathType::Exact => 1,
+        PathType::Prefix => 1 + usize::from(entry.path.len() > 1),
+    });
+    let mut locations = Vec::with_capacity(count.sum());
     for entry in entries() {
         let base = without_slash(entry.path);
         match entry.path_type {
             PathType::Exact => {
-                locations.push(entry.location(Modifier::Exact, entry.path.to_owned()));
+                locations.push(entry.location(Modifier::Exact, entry.path.clone()));
             }
             PathType::Prefix => {
-                locations.push(entry.location(Modifier::Prefix, [base, "/"].concat()));
+                let slashes = entry.path.len() - base.len();
+                let or_shared = |slashes_then: usize, text: &dyn Fn() -> Text| {
+                    if slashes == slashes_then {
+                        entry.path.clone()
+                    } else {
+                        text()
+                    }
+                };
+                let with_slash = or_shared(1, &|| [base, "/"].concat().into());
+                locations.push(entry.location(Modifier::Prefix, with_slash));
                 if !base.is_empty() && !exact.contains(base) {
-                    locations.push(entry.location(Modifier::Exact, base.to_owned()));
+                    let without = or_shared(0, &|| base.into());
+                    locations.push(entry.location(Modifier::Exact, without));
                 }
             }
         }
@@ -322,10 +340,12 @@ mod tests {
 
     /// Locations as text, each with the upstream that the entry got as its number.
     fn show(paths: &[(&str, PathType)], settings: &Arc<LocationSettings>) -> Vec<String> {
-        let entries = paths
+        let texts: Vec<Text> = paths.iter().map(|(path, _)| Text::from(*path)).collect();
+        let entries = texts
             .iter()
+            .zip(paths)
             .enumerate()
-            .map(|(i, (path, path_type))| Entry {
+            .map(|(i, (path, (_, path_type)))| Entry {
                 definition: None,
                 path,
                 path_type: *path_type,

@@ -12,6 +12,7 @@ use crate::{
     layout::PathType,
     object::ObjectName,
     shared_map::SharedMap,
+    text::Text,
 };
 
 /// The decisions of a merge, by host.
@@ -49,7 +50,7 @@ pub enum Subject {
     /// A path.
     Path {
         /// As the winner writes it.
-        path: String,
+        path: Text,
         /// How it is matched.
         path_type: PathType,
     },

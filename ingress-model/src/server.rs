@@ -1,6 +1,6 @@
 //! One host: from the Ingresses that define it to its NGINX server.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crate::{
     annotation::{ClientAuthSettings, ServerSettings},
@@ -16,12 +16,13 @@ use crate::{
     path::{self, Entry, Wishes},
     provenance::{Decision, Ledger, Loser, Subject},
     secrets::Secrets,
+    text::Text,
     tls::{self, HostCertificate},
-    upstream::Upstreams,
+    upstream::{Names, Upstreams},
 };
 
 /// The path of the location that takes what no other one does.
-const ROOT: &str = "/";
+static ROOT: LazyLock<Text> = LazyLock::new(|| "/".into());
 
 /// An Ingress that has a say about a host.
 #[derive(Clone, Debug)]
@@ -209,7 +210,7 @@ fn locations(
     if ledger.host.is_catch_all() {
         entries.push(Entry {
             definition: None,
-            path: ROOT,
+            path: &ROOT,
             path_type: PathType::Prefix,
             field: None,
             service: None,
@@ -262,7 +263,7 @@ fn record_root(claims: &[Claim], owner: &Definition, ledger: &mut Ledger<'_>) {
     let is_root = |claim: &Claim| {
         let rule = claim.rule();
         let mut paths = rule.iter().flat_map(|rule| &rule.paths);
-        paths.any(|path| path.path == ROOT && path.path_type == PathType::Prefix)
+        paths.any(|path| path.path == *ROOT && path.path_type == PathType::Prefix)
     };
     if claims.iter().any(is_root) {
         return;
@@ -283,11 +284,11 @@ fn default_entry<'a>(
     definition: &'a Definition,
     backend: Option<&'a BackendUse>,
     settings: &'a Arc<LocationSettings>,
-    names: &[UpstreamName],
+    names: Names<'_>,
 ) -> Entry<'a> {
     Entry {
         definition: Some(definition),
-        path: ROOT,
+        path: &ROOT,
         path_type: PathType::Prefix,
         field: None,
         service: backend.map(|backend| &backend.service),
@@ -428,7 +429,7 @@ fn client_auth(
     definitions: &[&Arc<Definition>],
     secrets: &mut Secrets,
     ledger: &mut Ledger<'_>,
-) -> Option<Owned<ClientAuth>> {
+) -> Option<Box<Owned<ClientAuth>>> {
     let name = "auth-tls-secret";
     let (definition, settings) = settle(definitions, name, ledger, |settings| {
         settings.client_auth.as_ref()
@@ -459,10 +460,10 @@ fn client_auth(
         );
     }
     let value = with_authority(settings, authority.map_err(|(_, fault)| fault));
-    Some(Owned {
+    Some(Box::new(Owned {
         ingress: definition.name.clone(),
         value,
-    })
+    }))
 }
 
 /// What the first definition says that says anything about TLS to its endpoints.
@@ -479,16 +480,19 @@ fn client_auth(
 /// assert!(server.upstream_tls.is_none() && server.locations[0].settings.denied.is_some());
 /// # Ok::<_, ingress_model::testing::FixtureError>(())
 /// ```
-fn upstream_tls(definitions: &[&Arc<Definition>], context: &Context) -> Option<Owned<UpstreamTls>> {
+fn upstream_tls(
+    definitions: &[&Arc<Definition>],
+    context: &Context,
+) -> Option<Box<Owned<UpstreamTls>>> {
     if context.config.policy.proxy_ssl_location_only {
         return None;
     }
     let usable = |definition: &&&Arc<Definition>| definition.location.denied.is_none();
     definitions.iter().filter(usable).find_map(|definition| {
-        Some(Owned {
+        Some(Box::new(Owned {
             ingress: definition.name.clone(),
             value: definition.location.upstream_tls.clone()?,
-        })
+        }))
     })
 }
 

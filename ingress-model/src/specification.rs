@@ -261,17 +261,14 @@ impl<'a> Reader<'a> {
                 return None;
             }
         };
-        let index = self.use_of(&service.name, &port);
-        let service = ServicePort {
-            name: service.name.clone(),
-            port,
-        };
+        let index = self.use_of(&service.name, port);
+        let service = self.uses.get(index).map(|used| Arc::clone(&used.port))?;
         Some(BackendUse { service, index })
     }
 
-    fn use_of(&mut self, service: &'a str, port: &PortRef) -> usize {
+    fn use_of(&mut self, service: &'a str, port: PortRef) -> usize {
         let next = self.uses.len();
-        let is_it = |used: &ServiceUse| used.service.name() == service && used.port == *port;
+        let is_it = |used: &ServiceUse| used.port.name == service && used.port.port == port;
         let mut found = self.uses.iter().take(FEW).position(is_it);
         if found.is_none() && next > FEW {
             found = self.further.get(&(service, port.clone())).copied();
@@ -287,13 +284,20 @@ impl<'a> Reader<'a> {
         for part in [namespace, "-", service, "-"] {
             self.base.push_str(part);
         }
-        match port {
+        match &port {
             PortRef::Number(number) => self.base.push_str(&number.to_string()),
             PortRef::Name(name) => self.base.push_str(name),
         }
+        if self.uses.is_empty() {
+            // Most Ingresses have one.
+            self.uses.reserve_exact(1);
+        }
         self.uses.push(ServiceUse {
             service: self.name.sibling(service),
-            port: port.clone(),
+            port: Arc::new(ServicePort {
+                name: service.to_owned(),
+                port,
+            }),
             base: UpstreamName::new(&self.base),
         });
         next

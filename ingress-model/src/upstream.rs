@@ -134,8 +134,30 @@ pub(crate) struct Upstreams {
     bases: HashMap<UpstreamName, Base>,
     /// The bases that concern a Service. Found out when a Service first changes, and kept since.
     by_service: OnceLock<HashMap<ObjectName, Vec<UpstreamName>>>,
-    /// Names by Ingress, as its [`Definition::uses`].
+    /// Names by Ingress, as its [`Definition::uses`], where one of them is not the [base](ServiceUse::base) of its use.
     names: HashMap<ObjectName, Vec<UpstreamName>>,
+}
+
+/// The names of the backends for a definition's uses.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Names<'a> {
+    uses: &'a [ServiceUse],
+    others: Option<&'a [UpstreamName]>,
+}
+
+impl<'a> Names<'a> {
+    /// The name for one of the uses.
+    pub(crate) fn of(self, index: usize) -> Option<&'a UpstreamName> {
+        match self.others {
+            Some(names) => names.get(index),
+            None => self.uses.get(index).map(|used| &used.base),
+        }
+    }
+
+    /// All of them.
+    pub(crate) fn iter(self) -> impl Iterator<Item = &'a UpstreamName> {
+        (0..self.uses.len()).filter_map(move |index| self.of(index))
+    }
 }
 
 /// What an update changed.
@@ -149,8 +171,11 @@ pub(crate) struct Regrouped {
 
 impl Upstreams {
     /// The names of the backends for a definition's uses.
-    pub(crate) fn names(&self, definition: &Definition) -> &[UpstreamName] {
-        self.names.get(&definition.name).map_or(&[], |names| names)
+    pub(crate) fn names<'a>(&'a self, definition: &'a Definition) -> Names<'a> {
+        Names {
+            uses: &definition.uses,
+            others: self.names.get(&definition.name).map(Vec::as_slice),
+        }
     }
 
     /// The uses that share a backend, the oldest first; never none.
@@ -198,7 +223,6 @@ impl Upstreams {
                 self.forget_service(used);
             }
         }
-        self.names.reserve(edits.added.len());
         self.bases.reserve(edits.added.len());
         for definition in &edits.added {
             self.add(definition, &mut touched);
@@ -215,9 +239,6 @@ impl Upstreams {
     }
 
     fn add<'a>(&mut self, definition: &'a Arc<Definition>, touched: &mut Vec<&'a UpstreamName>) {
-        // Each use is named when its base is grouped.
-        let names = definition.uses.iter().map(|used| used.base.clone());
-        self.names.insert(definition.name.clone(), names.collect());
         for (index, used) in definition.uses.iter().enumerate() {
             let base = self.bases.entry_ref(&used.base).or_default();
             // Most Services' ports have one user.
@@ -331,12 +352,20 @@ impl Regrouped {
         names: &mut HashMap<ObjectName, Vec<UpstreamName>>,
     ) {
         for user in users {
-            let known = names.get_mut(&user.definition.name);
-            let known = known.and_then(|names| names.get_mut(user.index));
-            if let Some(known) = known.filter(|known| *known != name) {
-                *known = name.clone();
-                self.renamed.insert(user.definition.name.clone());
+            let uses = &user.definition.uses;
+            let known = names.get(&user.definition.name);
+            let known = known.and_then(|names| names.get(user.index));
+            let known = known.or_else(|| uses.get(user.index).map(|used| &used.base));
+            if known == Some(name) {
+                continue;
             }
+            let names = names.entry_ref(&user.definition.name);
+            let names =
+                names.or_insert_with(|| uses.iter().map(|used| used.base.clone()).collect());
+            if let Some(known) = names.get_mut(user.index) {
+                *known = name.clone();
+            }
+            self.renamed.insert(user.definition.name.clone());
         }
         self.backends.push(name.clone());
     }
@@ -406,7 +435,9 @@ impl<'a> Wish<'a> {
         let settings = &user.definition.settings;
         let canary = settings.canary.as_ref();
         Self {
-            target: user.target().map(|target| (&target.service, &target.port)),
+            target: user
+                .target()
+                .map(|target| (&target.service, &target.port.port)),
             canary: canary.map(|shaping| (&settings.backend, shaping)),
         }
     }

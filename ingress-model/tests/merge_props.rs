@@ -225,7 +225,7 @@ fn owners(layout: &Layout, snapshot: &Snapshot) -> Owners {
         .filter_map(|(host, location)| {
             let key = (
                 host.clone(),
-                location.ingress_path.clone(),
+                location.ingress_path.to_string(),
                 location.path_type,
             );
             Some((key, defined(host, location)?))

@@ -201,7 +201,7 @@ fn paths_of_a_host() {
         ),
         (
             "ingress_path",
-            server_reasons(|server| server.locations[0].ingress_path.push('z')),
+            server_reasons(|server| server.locations[0].ingress_path = "/z".into()),
         ),
     ] {
         assert_eq!(

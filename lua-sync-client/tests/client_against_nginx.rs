@@ -97,12 +97,12 @@ async fn what_was_sent_comes_back_as_it_was() {
     let mut canary = Backend::new(UpstreamName::new("canary"));
     canary.port = Some(PortRef::Name("http".to_owned()));
     canary.canary = true;
-    canary.traffic_shaping = Some(TrafficShaping {
+    canary.traffic_shaping = Some(Box::new(TrafficShaping {
         weight: 10,
         weight_total: 100,
         header_pattern: r#"^"\\/é$"#.to_owned(),
         ..TrafficShaping::default()
-    });
+    }));
     live.backends.insert(canary.name.clone(), Arc::new(canary));
     set_server(&mut live, "*.shop.test", "uid-1");
     client.replace(&live, Revision::new(1)).await.unwrap();

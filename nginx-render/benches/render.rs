@@ -17,10 +17,10 @@ fn server(number: usize, settings: &Arc<LocationSettings>) -> Server {
         ingress_path: path.into(),
         path_type: PathType::Prefix,
         ingress: Some(ObjectName::new("bench", &format!("h{number}"))),
-        service: Some(ServicePort {
+        service: Some(Arc::new(ServicePort {
             name: format!("s{number}"),
             port: PortRef::Number(80),
-        }),
+        })),
         upstream: UpstreamName::new(&format!("bench-s{number}-80")),
         settings: Arc::clone(settings),
     };

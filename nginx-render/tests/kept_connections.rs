@@ -107,10 +107,10 @@ fn certificates_show_at_their_own_endpoints_only() {
             host("none.test", &https(Some(tls("client")))),
             host("default.test", &https(None)),
             Server {
-                upstream_tls: Some(Owned {
+                upstream_tls: Some(Box::new(Owned {
                     ingress: ObjectName::new("shop", "web"),
                     value: with_certificate,
-                }),
+                })),
                 ..host("server.test", &https(None))
             },
         ],

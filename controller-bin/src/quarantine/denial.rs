@@ -76,7 +76,7 @@ fn take_out(server: &mut Server, name: &ObjectName) {
         if location.ingress.as_ref() == Some(name) {
             location.settings = Arc::clone(&denied);
             if location.modifier == Modifier::Regex {
-                location.path = harmless(&location.path);
+                location.path = harmless(&location.path).into();
             }
         }
     }

@@ -50,7 +50,12 @@ fn paths(layout: &Layout, host: &str) -> Vec<(String, bool)> {
         .1;
     let locations = server.locations.iter();
     locations
-        .map(|location| (location.path.clone(), location.settings.denied.is_some()))
+        .map(|location| {
+            (
+                location.path.to_string(),
+                location.settings.denied.is_some(),
+            )
+        })
         .collect()
 }
 

@@ -346,7 +346,7 @@ fn path(location: &Location, live: &Live, levels: &Levels) -> PathRow {
         || location.settings.denied.is_some()
         || (location.ingress.is_some() && peers.is_empty());
     PathRow {
-        path: location.ingress_path.clone(),
+        path: location.ingress_path.to_string(),
         kind: match (location.modifier, location.path_type) {
             (Modifier::Regex, _) => "regex",
             (_, PathType::Exact) => "exact",

@@ -36,13 +36,13 @@ pub(super) fn balance(backend: &mut Backend, group: &[User], sources: Sources<'_
     let settings = &first.definition.settings.backend;
     let agree = |user: &User| user.definition.settings.backend == *settings;
     if canaries.len() < 2 && others.iter().all(agree) {
-        backend.affinity = affinity(group.iter(), sources.hosts);
+        backend.affinity = affinity(group.iter(), sources.hosts).map(Box::new);
         backend.alternatives = canaries.to_vec();
         return;
     }
     let mut shares = shares(&backend.name, group, sources).into_iter();
     if let Some((alternatives, users)) = shares.next() {
-        backend.affinity = affinity(users.iter().copied(), sources.hosts);
+        backend.affinity = affinity(users.iter().copied(), sources.hosts).map(Box::new);
         backend.alternatives = alternatives;
     }
     backend.variants = shares
@@ -57,7 +57,7 @@ pub(super) fn balance(backend: &mut Backend, group: &[User], sources: Sources<'_
                 endpoints: (peers.endpoints != backend.endpoints).then_some(peers.endpoints),
                 load_balance: settings.load_balance,
                 hash_by: settings.hash_by.clone(),
-                affinity: affinity(users.iter().copied(), sources.hosts),
+                affinity: affinity(users.iter().copied(), sources.hosts).map(Box::new),
                 alternatives,
             })
         })

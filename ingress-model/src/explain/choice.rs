@@ -288,8 +288,8 @@ mod tests {
     fn matching(locations: &[(Modifier, &str)], path: &str) -> (Vec<String>, Vec<String>) {
         let location = |(modifier, path): &(Modifier, &str)| Location {
             modifier: *modifier,
-            path: (*path).to_owned(),
-            ingress_path: (*path).to_owned(),
+            path: (*path).into(),
+            ingress_path: (*path).into(),
             path_type: PathType::Prefix,
             ingress: None,
             service: None,
@@ -310,7 +310,7 @@ mod tests {
         let unknown = matches.unknown.into_iter();
         (
             in_line.map(shown).collect(),
-            unknown.map(|location| location.path.clone()).collect(),
+            unknown.map(|location| location.path.to_string()).collect(),
         )
     }
 

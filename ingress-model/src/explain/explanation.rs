@@ -263,8 +263,8 @@ impl LocationSummary {
     pub fn of(location: &Location) -> Self {
         Self {
             modifier: location.modifier,
-            path: location.path.clone(),
-            ingress_path: location.ingress_path.clone(),
+            path: location.path.to_string(),
+            ingress_path: location.ingress_path.to_string(),
             path_type: location.path_type.into(),
             ingress: location.ingress.clone(),
             upstream: location.upstream.clone(),
@@ -303,7 +303,7 @@ pub(super) fn endpoints(backend: &Backend) -> Vec<String> {
 
 pub(super) fn canary(backend: &Backend, ingress: Option<ObjectName>) -> CanarySummary {
     let none = TrafficShaping::default();
-    let shaping = backend.traffic_shaping.as_ref().unwrap_or(&none);
+    let shaping = backend.traffic_shaping.as_deref().unwrap_or(&none);
     let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
     CanarySummary {
         name: backend.name.clone(),

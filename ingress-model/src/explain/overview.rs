@@ -164,7 +164,7 @@ impl Explainer<'_> {
 
     fn path_summary(&self, server: &Server, location: &Location) -> PathSummary {
         PathSummary {
-            path: location.ingress_path.clone(),
+            path: location.ingress_path.to_string(),
             path_type: WrittenType::of(self.outcome, &server.host, location),
             is_expression: location.modifier == Modifier::Regex,
             ingress: location.ingress.clone(),

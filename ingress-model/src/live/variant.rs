@@ -22,7 +22,7 @@ pub struct Variant {
     /// Picking peers by hash.
     pub hash_by: Option<HashBy>,
     /// Keeping clients on their peers.
-    pub affinity: Option<CookieAffinity>,
+    pub affinity: Option<Box<CookieAffinity>>,
     /// Canary backends that take a part of the requests. Only the first one is considered.
     pub alternatives: Vec<UpstreamName>,
 }

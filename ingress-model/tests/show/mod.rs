@@ -168,7 +168,7 @@ fn show_backend(backend: &Backend, text: &mut String) {
     show_balancing(
         backend.load_balance,
         backend.hash_by.as_ref(),
-        backend.affinity.as_ref(),
+        backend.affinity.as_deref(),
         text,
     );
     if let Some(shaping) = &backend.traffic_shaping {
@@ -196,7 +196,7 @@ fn show_variant(variant: &Variant, text: &mut String) {
     show_balancing(
         variant.load_balance,
         variant.hash_by.as_ref(),
-        variant.affinity.as_ref(),
+        variant.affinity.as_deref(),
         text,
     );
     for alternative in &variant.alternatives {

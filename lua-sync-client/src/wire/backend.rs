@@ -185,7 +185,7 @@ impl From<&live::Backend> for Backend {
             endpoints: backend.endpoints.iter().map(Endpoint::from).collect(),
             session_affinity_config: backend
                 .affinity
-                .as_ref()
+                .as_deref()
                 .map_or_else(SessionAffinity::default, SessionAffinity::from),
             upstream_hash_by_config: backend
                 .hash_by
@@ -195,7 +195,7 @@ impl From<&live::Backend> for Backend {
             no_server: backend.canary,
             traffic_shaping_policy: backend
                 .traffic_shaping
-                .as_ref()
+                .as_deref()
                 .map_or_else(TrafficShaping::default, TrafficShaping::from),
             alternative_backends: names(&backend.alternatives),
             variants: backend.variants.iter().map(Variant::from).collect(),
@@ -341,7 +341,7 @@ mod tests {
             subset: true,
             subset_size: 3,
         });
-        backend.affinity = Some(live::CookieAffinity {
+        backend.affinity = Some(Box::new(live::CookieAffinity {
             persistent: true,
             name: "SHOP".to_owned(),
             expires: Some("172800".to_owned()),
@@ -360,16 +360,16 @@ mod tests {
             same_site: Some("Lax".to_owned()),
             conditional_same_site_none: true,
             change_on_failure: true,
-        });
+        }));
         backend.canary = true;
-        backend.traffic_shaping = Some(live::TrafficShaping {
+        backend.traffic_shaping = Some(Box::new(live::TrafficShaping {
             weight: 20,
             weight_total: 100,
             header: "X-Canary".to_owned(),
             header_value: "yes".to_owned(),
             header_pattern: "y.*".to_owned(),
             cookie: "canary".to_owned(),
-        });
+        }));
         backend.alternatives = vec![UpstreamName::new("default-next-80")];
         backend
     }
@@ -414,12 +414,12 @@ mod tests {
     #[test]
     fn affinity_without_attributes_sends_none() {
         let mut backend = plain();
-        backend.affinity = Some(live::CookieAffinity {
+        backend.affinity = Some(Box::new(live::CookieAffinity {
             name: "INGRESSCOOKIE".to_owned(),
             secure: Some(false),
             expires: Some(String::new()),
             ..live::CookieAffinity::default()
-        });
+        }));
         assert!(
             text(&backend).contains(concat!(
                 r#""sessionAffinityConfig":{"name":"cookie","mode":"balanced","#,

@@ -30,7 +30,7 @@ pub struct Variant {
 impl From<&live::Variant> for Variant {
     fn from(variant: &live::Variant) -> Self {
         let endpoints = variant.endpoints.as_ref();
-        let affinity = variant.affinity.as_ref();
+        let affinity = variant.affinity.as_deref();
         let hash_by = variant.hash_by.as_ref();
         Self {
             ingresses: variant.ingresses.iter().map(ToString::to_string).collect(),
@@ -75,10 +75,10 @@ mod tests {
                 key: "$host".to_owned(),
                 ..live::HashBy::default()
             }),
-            affinity: Some(live::CookieAffinity {
+            affinity: Some(Box::new(live::CookieAffinity {
                 name: "lane".to_owned(),
                 ..live::CookieAffinity::default()
-            }),
+            })),
             alternatives: vec![UpstreamName::new("shop-next-80")],
         };
         let bare = live::Variant {

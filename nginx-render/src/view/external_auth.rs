@@ -177,7 +177,7 @@ impl AuthUpstreamView {
 fn number(location: &Location, facts: &ServerFacts<'_>) -> u64 {
     let mut checksum = Checksum::new();
     checksum.add(facts.server.host.as_str());
-    checksum.add(&location.path);
+    checksum.add(location.path.as_str());
     checksum.add(match location.path_type {
         PathType::Exact => "exact",
         PathType::Prefix => "prefix",

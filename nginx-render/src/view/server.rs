@@ -362,7 +362,7 @@ impl Builder<'_> {
         let mut seen = HashSet::new();
         for location in &self.server.locations {
             let source = Arc::new(Source {
-                path: Some(location.path.clone()),
+                path: Some(location.path.to_string()),
                 ingress: location.ingress.clone(),
                 what: "location",
                 ..self.source()

@@ -22,7 +22,7 @@ use crate::{
 #[test]
 fn client_auth() {
     let auth = |denied: Option<&str>, crl: bool| {
-        Some(Owned {
+        Some(Box::new(Owned {
             ingress: ObjectName::new("shop", "web"),
             value: ClientAuth {
                 denied: denied.map(Into::into),
@@ -37,7 +37,7 @@ fn client_auth() {
                 match_cn: Some(literal("CN=[\"a-z]{2,3}$")),
                 pass_certificate: true,
             },
-        })
+        }))
     };
     let settings = LocationSettings::default();
     let vhost = LocationSettings {

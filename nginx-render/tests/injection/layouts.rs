@@ -139,14 +139,14 @@ impl Texts {
         };
         let location = |modifier, path: String, settings: &LocationSettings| Location {
             modifier,
-            path,
-            ingress_path: self.path.clone(),
+            path: path.into(),
+            ingress_path: self.path.as_str().into(),
             path_type: PathType::Prefix,
             ingress: Some(ObjectName::new("shop", "web")),
-            service: Some(ServicePort {
+            service: Some(Arc::new(ServicePort {
                 name: self.name.clone(),
                 port: PortRef::Name(self.name.clone()),
-            }),
+            })),
             upstream: UpstreamName::new(&self.name),
             settings: Arc::new(settings.clone()),
         };
@@ -163,7 +163,7 @@ impl Texts {
             ],
         );
         text_server.ssl_ciphers = Some(literal());
-        text_server.client_auth = Some(Owned {
+        text_server.client_auth = Some(Box::new(Owned {
             ingress: ObjectName::new("shop", "web"),
             value: ClientAuth {
                 denied: None,
@@ -178,7 +178,7 @@ impl Texts {
                 match_cn: Some(literal()),
                 pass_certificate: true,
             },
-        });
+        }));
         let config = RenderConfig {
             forwarded_for_header: literal(),
             forwarded_host_header: literal(),

@@ -93,10 +93,10 @@ fn refusals_keep_their_status_beside_pages_for_errors() {
         pass_certificate: false,
     };
     let refused = Server {
-        client_auth: Some(Owned {
+        client_auth: Some(Box::new(Owned {
             ingress: ObjectName::new("shop", "web"),
             value: refused,
-        }),
+        })),
         ..host("refused.test", &LocationSettings::default())
     };
     let closed = server("closed.test", [exact("/closed", &closed)]);
@@ -303,10 +303,10 @@ fn other_services_do_not_see_the_certificate_for_endpoints() {
         ..LocationSettings::default()
     };
     let guarded = Server {
-        upstream_tls: Some(Owned {
+        upstream_tls: Some(Box::new(Owned {
             ingress: ObjectName::new("shop", "web"),
             value: tls,
-        }),
+        })),
         ..server(
             "a.test",
             [exact("/guarded", &settings), exact("/tls", &https)],

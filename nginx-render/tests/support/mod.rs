@@ -68,10 +68,10 @@ pub(crate) fn location(modifier: Modifier, path: &str, settings: &LocationSettin
         ingress_path: path.into(),
         path_type: PathType::Prefix,
         ingress: Some(ObjectName::new("shop", "web")),
-        service: Some(ServicePort {
+        service: Some(Arc::new(ServicePort {
             name: "cart".into(),
             port: PortRef::Number(80),
-        }),
+        })),
         upstream: UpstreamName::new("shop-cart-80"),
         settings: Arc::new(settings.clone()),
     }

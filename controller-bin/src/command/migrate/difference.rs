@@ -282,7 +282,7 @@ fn key(decision: &Decision) -> (Subject, Option<&str>) {
     match &decision.subject {
         Subject::Path { path, path_type } => {
             let subject = Subject::Path {
-                path: String::new(),
+                path: "".into(),
                 path_type: *path_type,
             };
             (subject, Some(path.trim_end_matches('/')))
