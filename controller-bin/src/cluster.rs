@@ -1,6 +1,10 @@
 //! How to reach the API server.
 
-use std::{fs, io, path::PathBuf};
+use std::{
+    fs::{self, File},
+    io,
+    path::PathBuf,
+};
 
 use axum::http::{HeaderValue, Uri, header::USER_AGENT, uri::InvalidUri};
 use kube::{
@@ -21,6 +25,14 @@ pub enum ClusterError {
         file: PathBuf,
         /// What is wrong with it.
         source: Box<KubeconfigError>,
+    },
+    /// The kubeconfig cannot be read.
+    #[error("cannot read the kubeconfig {}", file.display())]
+    ReadKubeconfig {
+        /// The file.
+        file: PathBuf,
+        /// What the system said.
+        source: io::Error,
     },
     /// Neither flags nor the environment say where the API server is.
     #[error(
@@ -71,12 +83,19 @@ async fn config(args: &KubernetesArgs) -> Result<Config, ClusterError> {
         .transpose()
         .map_err(|source| ClusterError::Address { source })?;
     let mut config = match (&args.kubeconfig, address.clone()) {
-        (Some(file), _) => from_file(file)
-            .await
-            .map_err(|source| ClusterError::Kubeconfig {
+        (Some(file), _) => {
+            // The client says so too, but with quotes within quotes.
+            File::open(file).map_err(|source| ClusterError::ReadKubeconfig {
                 file: file.clone(),
-                source: Box::new(source),
-            })?,
+                source,
+            })?;
+            from_file(file)
+                .await
+                .map_err(|source| ClusterError::Kubeconfig {
+                    file: file.clone(),
+                    source: Box::new(source),
+                })?
+        }
         (None, Some(address)) => Config::new(address),
         (None, None) => Config::infer()
             .await
@@ -117,6 +136,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
+    use crate::chain::chain;
 
     #[derive(Parser)]
     struct Only {
@@ -164,7 +184,10 @@ users: [{name: a, user: {token: secret}}]
     #[tokio::test]
     async fn what_is_wrong_is_named() {
         let error = config_of(&["--kubeconfig=/nowhere"]).await.unwrap_err();
-        assert_eq!(error.to_string(), "cannot use the kubeconfig /nowhere");
+        assert_eq!(
+            chain(&error),
+            "cannot read the kubeconfig /nowhere: No such file or directory (os error 2)"
+        );
         let error = config_of(&["--apiserver-host=a b"]).await.unwrap_err();
         assert!(matches!(error, ClusterError::Address { .. }), "{error}");
     }

@@ -293,7 +293,17 @@ impl DataPlane {
         let written = known.written.clone();
         known.loaded = written.filter(|files| files.checksum == status.checksum);
         if start > 1 {
-            info!(start, expected = known.loaded.is_some(), "nginx is back");
+            if known.loaded.is_some() {
+                info!(
+                    start,
+                    "nginx was started anew, with the files that were written last; it is told all it has to know"
+                );
+            } else {
+                info!(
+                    start,
+                    "nginx was started anew, with older files than those that were written last; it is to load them"
+                );
+            }
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! What only a running controller knows, at `/debug` of the port of the health check, for its own subcommands: which
-//! objects it keeps apart and why, and what NGINX runs with. Clients of this machine alone are answered.
+//! objects it keeps apart and why, its flags, and what NGINX runs with. Clients of this machine alone are answered.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use axum::{
     Json, Router,
@@ -25,6 +25,9 @@ pub(crate) const ISOLATED: &str = "/debug/isolated";
 /// Where it is told what NGINX runs with.
 pub(crate) const MODEL: &str = "/debug/model";
 
+/// Where it is told which flags it has.
+pub(crate) const FLAGS: &str = "/debug/flags";
+
 /// What is looked into.
 #[derive(Clone, Debug)]
 pub(crate) struct Insight {
@@ -32,19 +35,26 @@ pub(crate) struct Insight {
     pub(crate) plane: Arc<DataPlane>,
     /// What is kept apart.
     pub(crate) quarantine: Arc<Quarantine>,
+    /// The values of flags.
+    pub(crate) flags: Arc<BTreeMap<String, String>>,
 }
 
-/// Answers `/debug/isolated` and `/debug/model`. The router has to be served with the addresses of its clients.
+/// Answers `/debug/isolated`, `/debug/model` and `/debug/flags`. The router has to be served with the addresses of its clients.
 pub(crate) fn router(insight: Insight) -> Router {
     Router::new()
         .route(ISOLATED, get(isolated))
         .route(MODEL, get(model))
+        .route(FLAGS, get(flags))
         .route_layer(middleware::from_fn(near::refuse_strangers))
         .with_state(insight)
 }
 
 async fn isolated(State(insight): State<Insight>) -> Json<Record> {
     Json(insight.quarantine.record())
+}
+
+async fn flags(State(insight): State<Insight>) -> Json<BTreeMap<String, String>> {
+    Json(insight.flags.as_ref().clone())
 }
 
 /// The layout of the files that NGINX has loaded, and what it is told.

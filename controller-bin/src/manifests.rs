@@ -67,6 +67,19 @@ pub enum ManifestsError {
     },
 }
 
+/// Sees whether a directory of manifests can be read at all.
+///
+/// # Errors
+///
+/// When it cannot.
+pub fn check(directory: &Path) -> Result<(), ManifestsError> {
+    let read = fs::read_dir(directory).map(drop);
+    read.map_err(|source| ManifestsError::Read {
+        directory: directory.to_owned(),
+        source,
+    })
+}
+
 /// What a directory holds at one moment.
 #[derive(Debug)]
 pub struct Found {

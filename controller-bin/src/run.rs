@@ -86,6 +86,7 @@ impl Args {
         let insight = Insight {
             plane: Arc::clone(&plane),
             quarantine: Arc::clone(&quarantine),
+            flags: Arc::new(self.values.clone()),
         };
         let health = Health::new(
             Arc::clone(&store),
@@ -194,6 +195,7 @@ impl Args {
 
     fn load_queue(&self) -> Result<(sync_queue::Handle<LoadFiles>, Queue<LoadFiles>), RateError> {
         Ok(sync_queue::channel(sync_queue::Settings {
+            work: "load",
             rate: Rate::per_second(self.nginx.sync_rate_limit)?,
             // An NGINX that is about to end need not load anything any more.
             shutdown_within: Some(Duration::ZERO),

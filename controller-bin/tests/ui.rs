@@ -20,7 +20,8 @@ async fn site(flags: &[&str]) -> (Site, Backend) {
         backend.service("one"),
         ingress("older", "shop.test", "one", ""),
         ingress("newer", "shop.test", "one", ""),
-        ingress("lost", "lost.test", "nobody", ""),
+        ingress("lost", "lost.test", "nobody", "")
+            .replace("pathType: ImplementationSpecific", "pathType: Prefix"),
         annotated("odd", "odd.test", "one", BROKEN, "/<script>", ""),
     ];
     let text = objects.join("---\n");
@@ -46,6 +47,9 @@ async fn the_page_shows_what_is_served_and_what_is_not() {
         "lost.test",
         "one:80",
         "nobody:80",
+        // How paths are written to be matched, and how they are.
+        "<span class=\"mark\">Prefix</span>",
+        "<span class=\"mark\">ImplementationSpecific, as Prefix</span>",
         // The conflict, its winner and its loser.
         "path / (Prefix)",
         "default/newer",

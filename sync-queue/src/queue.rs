@@ -37,6 +37,7 @@ pub fn channel_with_observer<K: Eq + Hash + Clone>(
         limiter: Limiter::new(settings.rate),
         delays: Delays::new(settings.retry),
         shutdown_within: settings.shutdown_within,
+        work: settings.work,
     };
     let open = Arc::new(Open { shared });
     (Handle { open }, queue)
@@ -122,6 +123,8 @@ pub struct Queue<K: Eq + Hash + Clone> {
     limiter: Limiter,
     delays: Delays,
     shutdown_within: Option<Duration>,
+    /// What one piece of work is called.
+    work: &'static str,
 }
 
 impl<K: Eq + Hash + Clone + Debug> Queue<K> {
@@ -206,7 +209,7 @@ impl<K: Eq + Hash + Clone + Debug> Queue<K> {
                 let Task { key, attempt, .. } = task;
                 // The alternate form shows the whole chain of error types that have one.
                 let retry_in = retry_in.map(tracing::field::debug);
-                tracing::warn!(?key, attempt, retry_in, "sync failed: {error:#}");
+                tracing::warn!(?key, attempt, retry_in, "{} failed: {error:#}", self.work);
             }
         }
     }

@@ -20,6 +20,8 @@ use crate::{Backoff, Rate};
 /// ```
 #[derive(Debug, Clone)]
 pub struct Settings {
+    /// What its log lines call one piece of work, in the singular. Default: `sync`.
+    pub work: &'static str,
     /// How often a sync may start. Default: [`Rate::UNLIMITED`].
     pub rate: Rate,
     /// How long a failed key waits for its next try.
@@ -32,6 +34,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            work: "sync",
             rate: Rate::UNLIMITED,
             retry: Backoff::default(),
             shutdown_within: Some(Duration::from_secs(30)),

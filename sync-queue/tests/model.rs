@@ -264,6 +264,7 @@ fn settings(plan: &Plan) -> Settings {
             .with_burst(NonZeroU16::new(plan.limit.burst).unwrap()),
     };
     Settings {
+        work: "sync",
         rate,
         retry: Backoff::new(
             Duration::from_millis(BACKOFF_FIRST),

@@ -14,8 +14,9 @@ mod ports;
 mod rules;
 mod status;
 mod value;
+mod values;
 
-use std::ffi::OsString;
+use std::{collections::BTreeMap, ffi::OsString};
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
@@ -74,6 +75,10 @@ pub struct Args {
     /// Flags that were given and that this version takes no notice of.
     #[arg(skip)]
     pub without_effect: Vec<String>,
+
+    /// The values of all flags on which it may depend what NGINX runs with, given or not.
+    #[arg(skip)]
+    pub values: BTreeMap<String, String>,
 }
 
 /// Why flags that can be read one by one cannot be used together.
@@ -122,9 +127,16 @@ impl Args {
     ) -> Result<Self, clap::Error> {
         let mut args = Self::from_arg_matches(matches)?;
         args.without_effect = idle::given(matches);
+        args.values = values::values(matches);
         args.check()
             .map_err(|error| command.error(clap::error::ErrorKind::ArgumentConflict, error))?;
         Ok(args)
+    }
+
+    /// Adds what a subcommand that compares flags has to know of them.
+    pub(crate) fn with_values(mut self, matches: &ArgMatches) -> Self {
+        self.values = values::values(matches);
+        self
     }
 
     pub(crate) fn check(&self) -> Result<(), ArgsError> {

@@ -13,6 +13,9 @@ use super::{
 };
 use crate::args::Args;
 
+/// How many Ingresses of a backend are named; JSON has all of them. They are of the Service's namespace.
+const MOST_INGRESSES: usize = 3;
+
 /// Whose endpoints are listed.
 #[derive(Clone, Debug, Parser)]
 pub struct EndpointsArgs {
@@ -62,6 +65,7 @@ fn table(backends: &[BackendSummary]) -> String {
         "PORT",
         "BACKEND",
         "FOR",
+        "INGRESSES",
         "ENDPOINTS",
     ]);
     for backend in backends {
@@ -78,10 +82,22 @@ fn table(backends: &[BackendSummary]) -> String {
             or_none(backend.port.as_ref().map(ToString::to_string)),
             backend.name.to_string(),
             role(backend.role).to_owned(),
+            ingresses(&backend.ingresses),
             endpoints,
         ]);
     }
     table.lines(true)
+}
+
+/// The first of them, and how many more there are.
+fn ingresses(names: &[ObjectName]) -> String {
+    let shown: Vec<_> = names.iter().take(MOST_INGRESSES).collect();
+    let shown: Vec<_> = shown.iter().map(|name| name.name()).collect();
+    match names.len().saturating_sub(MOST_INGRESSES) {
+        0 if shown.is_empty() => "-".to_owned(),
+        0 => shown.join(","),
+        more => format!("{} and {more} more", shown.join(",")),
+    }
 }
 
 fn role(role: BackendRole) -> &'static str {

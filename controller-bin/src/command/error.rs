@@ -104,6 +104,9 @@ pub enum CommandError {
     /// The flags that are given cannot be used together.
     #[error("cannot use the flags: {0}")]
     Flags(String),
+    /// No subcommand is called so.
+    #[error("there is no subcommand {0}")]
+    Subcommand(String),
     /// More or less is named than can be compared.
     #[error(
         "cannot compare: name two directories, or one beside --running, --manifests or a cluster"

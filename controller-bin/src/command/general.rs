@@ -2,18 +2,36 @@
 
 use std::io::Write;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use serde_json::{Value, json};
 
 use super::{CommandError, Subcommand, Verdict, local, output};
 use crate::args::Args;
 
-/// The flags that say where NGINX's status port is. The answer is always JSON.
+/// The flags that say where NGINX's status port is.
 #[derive(Clone, Debug, Parser)]
 pub struct GeneralArgs {
     /// The flags of the controller.
     #[command(flatten)]
     pub controller: Args,
+
+    /// How the answer looks
+    #[arg(
+        short,
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        default_value = "json",
+        help_heading = "Output"
+    )]
+    pub output: GeneralOutput,
+}
+
+/// How the answer looks: there is nothing in it of which a table could be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum GeneralOutput {
+    /// One JSON value.
+    Json,
 }
 
 impl Subcommand for GeneralArgs {

@@ -1,9 +1,12 @@
 //! `nginx-ingress-controller ingresses`: all Ingresses, and whether they are served.
+//!
+//! A list that could be made is a success, whatever it says, as lists of `kubectl` are; with `--exit-code` it is not where
+//! an Ingress that is ours is not served, or not as it is written. The gate for CI is `lint`.
 
 use std::{collections::BTreeSet, io::Write};
 
 use clap::Parser;
-use ingress_model::{ObjectKind, ObjectName, ObjectRef, Outcome, diagnostic::Reason};
+use ingress_model::{Diagnostic, ObjectKind, ObjectName, ObjectRef, Outcome, diagnostic::Reason};
 use k8s_openapi::api::networking::v1::Ingress;
 use serde::Serialize;
 
@@ -11,7 +14,10 @@ use super::{
     CommandError, ListingArgs, RefusalArgs, Subcommand, Verdict, progress::Progress,
     refused::Judged, source, table::Table,
 };
-use crate::{args::Args, quarantine::Level};
+use crate::{
+    args::{Args, switch},
+    quarantine::Level,
+};
 
 /// Which Ingresses are listed.
 #[derive(Clone, Debug, Parser)]
@@ -19,6 +25,10 @@ pub struct IngressesArgs {
     /// Only those that name this host
     #[arg(long, value_name = "HOST", help_heading = "Selection")]
     pub host: Option<String>,
+
+    /// Let the exit code be 1 when one of those that are listed and ours is not served, or not as it is written
+    #[arg(long, default_value = "false", action = clap::ArgAction::Set, value_parser = switch, help_heading = "Output")]
+    pub exit_code: bool,
 
     /// How it is found out what NGINX refuses.
     #[command(flatten)]
@@ -42,6 +52,8 @@ struct Row {
     addresses: Vec<String>,
     /// Whether it is served, be it not as it is written.
     served: bool,
+    /// Whether it is for another controller.
+    foreign: bool,
     /// Why it is not served, or not as it is written since NGINX refuses that.
     reason: Option<String>,
 }
@@ -63,7 +75,8 @@ impl Subcommand for IngressesArgs {
         let rows: Vec<_> = rows.filter(|row| self.wants(row)).collect();
         let output = self.listing.output.output;
         output.write(to, &rows, |rows| table(rows))?;
-        Ok(Verdict::Fine)
+        let is_fine = rows.iter().all(|row| row.foreign || row.reason.is_none());
+        Ok(Verdict::fine_if(is_fine || !self.exit_code))
     }
 }
 
@@ -113,6 +126,12 @@ fn row(
     let is_out = matches!(level, Some(Level::Denied | Level::Removed));
     let has_lost = !holders.contains(name) && said(name, outcome, LOST).is_some();
     let served = outcome.last_good.get(name).is_some() && !is_out && !has_lost;
+    let reason = match level {
+        Some(_) => said(name, outcome, |reason| reason == Reason::RefusedByNginx),
+        None if has_lost => said(name, outcome, LOST),
+        None if served => None,
+        None => said(name, outcome, |_| true),
+    };
     Row {
         namespace: name.namespace().to_owned(),
         name: name.name().to_owned(),
@@ -120,24 +139,26 @@ fn row(
         hosts,
         addresses: addresses.collect(),
         served,
-        reason: match level {
-            Some(_) => said(name, outcome, |reason| reason == Reason::RefusedByNginx),
-            None if has_lost => said(name, outcome, LOST),
-            None if served => None,
-            None => said(name, outcome, |_| true),
-        },
+        foreign: reason.is_some_and(|said| FOREIGN.contains(&said.reason)),
+        reason: reason.map(|said| format!("{}: {}", said.reason, said.message)),
     }
 }
 
 /// That others hold a path of the Ingress.
 const LOST: fn(Reason) -> bool = |reason| reason == Reason::PathConflict;
 
+/// That an Ingress is none of ours.
+const FOREIGN: [Reason; 2] = [Reason::ForeignClass, Reason::ForeignNamespace];
+
 /// The first thing of that kind that is said of an Ingress.
-fn said(name: &ObjectName, outcome: &Outcome, kind: impl Fn(Reason) -> bool) -> Option<String> {
+fn said<'a>(
+    name: &ObjectName,
+    outcome: &'a Outcome,
+    kind: impl Fn(Reason) -> bool,
+) -> Option<&'a Diagnostic> {
     let about = ObjectRef::new(ObjectKind::Ingress, name.clone());
     let mut all = outcome.diagnostics.iter();
-    let said = all.find(|said| said.object == about && kind(said.reason))?;
-    Some(format!("{}: {}", said.reason, said.message))
+    all.find(|said| said.object == about && kind(said.reason))
 }
 
 fn table(rows: &[Row]) -> String {
@@ -164,5 +185,38 @@ fn table(rows: &[Row]) -> String {
             served,
         ]);
     }
-    table.lines(true)
+    let mut text = table.lines(true);
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text + &sum(rows)
+}
+
+/// How many there are, and how many of them want looking at.
+fn sum(rows: &[Row]) -> String {
+    let count = |which: fn(&Row) -> bool| rows.iter().filter(|row| which(row)).count();
+    let ingresses = match rows.len() {
+        1 => "1 Ingress".to_owned(),
+        many => format!("{many} Ingresses"),
+    };
+    let parts = [
+        (
+            count(|row| row.served && row.reason.is_none()),
+            "served as written",
+        ),
+        (
+            count(|row| row.served && row.reason.is_some()),
+            "served otherwise than written",
+        ),
+        (count(|row| !row.served && !row.foreign), "not served"),
+        (count(|row| row.foreign), "for other controllers"),
+    ];
+    let parts = parts.into_iter().filter(|(number, _)| *number > 0);
+    let parts: Vec<_> = parts
+        .map(|(number, what)| format!("{number} {what}"))
+        .collect();
+    if parts.is_empty() {
+        return format!("{ingresses}\n");
+    }
+    format!("{ingresses}: {}\n", parts.join(", "))
 }

@@ -1,7 +1,7 @@
 //! What runs on this machine: NGINX, which answers at its status port, and the controller, which answers at the port of its
 //! health check.
 
-use std::net::IpAddr;
+use std::{collections::BTreeMap, net::IpAddr};
 
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::{Request, StatusCode, body::Bytes, http};
@@ -51,6 +51,18 @@ pub(super) fn model(args: &Args) -> Result<String, CommandError> {
     let told = block_on(get(args, debug::MODEL))?;
     let told = told.map_err(|source| silent(args, source))?;
     Ok(String::from_utf8_lossy(&told).into_owned())
+}
+
+/// The values of its flags; none of a release that does not tell them.
+pub(super) fn flags(args: &Args) -> Result<BTreeMap<String, String>, CommandError> {
+    let told = match block_on(get(args, debug::FLAGS))? {
+        Err(AskError::Refused { status, .. }) if status == StatusCode::NOT_FOUND => {
+            return Ok(BTreeMap::new());
+        }
+        told => told,
+    };
+    let read = |text: Bytes| serde_json::from_slice(&text).map_err(AskError::Understand);
+    told.and_then(read).map_err(|source| silent(args, source))
 }
 
 fn silent(args: &Args, source: AskError) -> CommandError {

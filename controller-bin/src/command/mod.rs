@@ -36,7 +36,10 @@ use std::{
     process::ExitCode,
 };
 
-use clap::{ArgMatches, CommandFactory, FromArgMatches, error::ErrorKind};
+use clap::{
+    ArgMatches, CommandFactory, FromArgMatches,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
 
 use self::{
     backends::BackendsArgs,
@@ -162,10 +165,12 @@ const SUBCOMMANDS: &[Entry] = &[
         "Checks all objects: what is not served, invalid, deprecated, in conflict or misspelt",
     ),
     entry::<RenderArgs>("render", "Renders NGINX's files without NGINX"),
-    entry::<DiffArgs>(
-        "diff",
-        "Compares manifests, a cluster or the running NGINX: what changes, and whether it reloads",
-    ),
+    Entry {
+        name: "diff",
+        about: "Compares manifests, a cluster or the running NGINX: what changes, and whether it reloads",
+        command: DiffArgs::command,
+        read: |matches| Ok(Box::new(DiffArgs::parsed(matches)?)),
+    },
     Entry {
         name: "migrate",
         about: "Tells what becomes of an installation of ingress-nginx here",
@@ -238,7 +243,8 @@ impl Command {
         T: Into<OsString> + Clone,
     {
         let mut program = program();
-        let matches = program.try_get_matches_from_mut(words)?;
+        let matches = program.try_get_matches_from_mut(words);
+        let matches = matches.map_err(|error| stray_word(&error, &mut program).unwrap_or(error))?;
         let called = matches.subcommand().and_then(|(name, matches)| {
             let entry = SUBCOMMANDS.iter().find(|entry| entry.name == name)?;
             Some((entry, matches))
@@ -253,6 +259,25 @@ impl Command {
         }
         Ok(Self::Look(subcommand))
     }
+}
+
+/// What is said of a word that stands behind flags of the controller. The parser takes each for a subcommand, of which it
+/// says that flags exclude it; what was meant is more likely a flag's value or a subcommand with flags behind it.
+fn stray_word(error: &clap::Error, program: &mut clap::Command) -> Option<clap::Error> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    if error.kind() != ErrorKind::ArgumentConflict {
+        return None;
+    }
+    let text = if program.find_subcommand(word).is_some() {
+        format!("the flags of a subcommand stand behind it: {NAME} {word} [OPTIONS]")
+    } else {
+        format!(
+            "unexpected word '{word}': a flag's value follows an equals sign, and the controller takes no arguments"
+        )
+    };
+    Some(program.error(ErrorKind::UnknownArgument, text))
 }
 
 #[cfg(test)]
@@ -295,6 +320,23 @@ mod tests {
     #[test]
     fn the_program_is_sound() {
         program().debug_assert();
+    }
+
+    #[test]
+    fn words_behind_flags_are_told_of() {
+        let refusal = |words: &[&str]| {
+            let words = [&["test"], words].concat();
+            Command::try_parse_from(words).unwrap_err().to_string()
+        };
+        let stray = refusal(&["--enable-metrics", "false"]);
+        assert!(
+            stray.starts_with("error: unexpected word 'false'"),
+            "{stray}"
+        );
+        let behind = refusal(&["--manifests=x", "explain"]);
+        assert!(behind.contains("explain [OPTIONS]"), "{behind}");
+        let unknown = refusal(&["explian"]);
+        assert!(unknown.contains("'explain'"), "{unknown}");
     }
 
     #[test]

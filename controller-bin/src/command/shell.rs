@@ -48,9 +48,7 @@ impl Subcommand for ManArgs {
             None => program,
             Some(name) => {
                 let found = program.find_subcommand(name).cloned();
-                let found = found.ok_or_else(|| CommandError::NotFound {
-                    what: format!("subcommand {name}"),
-                })?;
+                let found = found.ok_or_else(|| CommandError::Subcommand(name.to_owned()))?;
                 found
                     .display_name(format!("{NAME}-{name}"))
                     .bin_name(format!("{NAME} {name}"))

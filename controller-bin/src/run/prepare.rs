@@ -15,7 +15,7 @@ use super::Error;
 use crate::{
     admission::{AdmissionError, Inspector, Sandbox},
     args::Args,
-    certificate, geoip,
+    certificate, geoip, manifests,
     nginx::{configuration::Configuration, machine, process::Process, program},
     preflight,
 };
@@ -37,6 +37,10 @@ impl Args {
     pub(super) async fn prepare_nginx(&self) -> Result<Prepared, Error> {
         // Whatever umask we were started with: NGINX's workers have to read what is public.
         umask(Mode::from_raw_mode(0o022));
+        // Nothing is laid out for a directory that was misspelt.
+        if let Some(manifests) = &self.kubernetes.manifests {
+            manifests::check(manifests)?;
+        }
         let binary = program::find(self.nginx.nginx_binary.as_deref());
         let capabilities = program::probe(&binary).await?;
         info!(release = env!("CARGO_PKG_VERSION"), nginx = ?capabilities.version(), "starting");

@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use askama::Template;
 use ingress_model::{
     Backend, Diagnostic, Host, Location, Outcome, Server, Severity,
+    explain::WrittenType,
     layout::{Modifier, PathType},
     live::Live,
     provenance::Decision,
@@ -79,7 +80,8 @@ struct HostRow {
 #[derive(Debug)]
 struct PathRow {
     path: String,
-    kind: &'static str,
+    /// How the path is written to be matched, and how it is.
+    kind: String,
     ingress: String,
     service: String,
     endpoints: String,
@@ -290,7 +292,7 @@ fn hosts(outcome: &Outcome, levels: &Levels) -> impl Iterator<Item = HostRow> {
         aliases: list(server.aliases.iter().map(ToString::to_string)),
         tls: model.live.servers.contains_key(&server.host),
         paths: paths(server)
-            .map(|location| path(location, &model.live, levels))
+            .map(|location| path(&server.host, location, outcome, levels))
             .collect(),
     })
 }
@@ -314,7 +316,27 @@ fn shown(host: &Host) -> String {
     }
 }
 
-fn path(location: &Location, live: &Live, levels: &Levels) -> PathRow {
+/// The type as the Ingress writes it, and what it is taken for if that is something else.
+fn kind(written: WrittenType, location: &Location) -> String {
+    let written = match written {
+        WrittenType::Exact => "Exact",
+        WrittenType::Prefix => "Prefix",
+        WrittenType::ImplementationSpecific => "ImplementationSpecific",
+    };
+    let taken_for = match (location.modifier, location.path_type) {
+        (Modifier::Regex, _) => "regular expression",
+        (Modifier::Exact | Modifier::Prefix, PathType::Exact) => "Exact",
+        (Modifier::Exact | Modifier::Prefix, PathType::Prefix) => "Prefix",
+    };
+    if written == taken_for {
+        written.to_owned()
+    } else {
+        format!("{written}, as {taken_for}")
+    }
+}
+
+fn path(host: &Host, location: &Location, outcome: &Outcome, levels: &Levels) -> PathRow {
+    let live = &outcome.model.live;
     let backend = live.backend(&location.upstream, location.ingress.as_ref());
     let backend = backend.as_deref();
     let mut remarks = Vec::new();
@@ -347,11 +369,7 @@ fn path(location: &Location, live: &Live, levels: &Levels) -> PathRow {
         || (location.ingress.is_some() && peers.is_empty());
     PathRow {
         path: location.ingress_path.to_string(),
-        kind: match (location.modifier, location.path_type) {
-            (Modifier::Regex, _) => "regex",
-            (_, PathType::Exact) => "exact",
-            (_, PathType::Prefix) => "prefix",
-        },
+        kind: kind(WrittenType::of(outcome, host, location), location),
         ingress: location
             .ingress
             .as_ref()

@@ -306,3 +306,44 @@ fn a_snippet_that_nginx_would_refuse_hides_no_other_fault() {
         "is no regular expression",
     ]);
 }
+
+#[test]
+fn what_an_api_server_would_refuse_is_an_error() {
+    let wrong = SHOP
+        .replace("ingressClassName: nginx", "ingressClasName: nginx")
+        .replace("host: shop.test", "host: Shop.test:80")
+        .replace(
+            "  creationTimestamp",
+            "  annotations: {nginx.ingress.kubernetes.io/ssl-redirect: true}\n  creationTimestamp",
+        )
+        .replace(
+            "{path: /cart, pathType: Prefix,",
+            "{path: cart, pathType: Prefix,",
+        );
+    let directory = manifests(&[("a.yaml", &wrong)]);
+    let said = run(&["lint", &from(&directory), "--assume-nginx=debian-12"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    let line = |line: u32| format!("a.yaml:{line} ");
+    for parts in [
+        &[
+            line(9).as_str(),
+            "spec.ingressClasName",
+            "UnknownField",
+            "did you mean ingressClassName?",
+        ][..],
+        &[
+            &line(11),
+            "spec.rules[0].host",
+            "RefusedByApiServer",
+            "port",
+        ],
+        &[&line(6), "ssl-redirect", "RefusedByApiServer", "quotes"],
+        &[
+            &line(15),
+            "spec.rules[0].http.paths[1].path",
+            "an API server would refuse this: \"cart\" does not begin with '/'",
+        ],
+    ] {
+        said.has_line(&[&["error"], parts].concat());
+    }
+}

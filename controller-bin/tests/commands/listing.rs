@@ -29,6 +29,19 @@ fn ingresses_are_listed() {
         "192.0.2.1,lb.test",
         "no: MissingClass",
     ]);
+    said.has_line(&["3 Ingresses: 2 served as written, 1 not served"]);
+    let source = from(&directory);
+    let gate = |more: &[&str]| {
+        let flags = [&["ingresses", &source, "--exit-code"], more].concat();
+        run(&flags).code
+    };
+    assert_eq!((gate(&[]), gate(&["-n=shop"])), (1, 0));
+    let class = "---\napiVersion: networking.k8s.io/v1\nkind: IngressClass\nmetadata: {name: nginx}\n\
+        spec: {controller: example.test/other}\n";
+    let theirs = manifests(&[("a.yaml", &format!("{SHOP}{class}"))]);
+    let none = run(&["ingresses", &from(&theirs), "--exit-code"]);
+    none.has_line(&["1 Ingress: 1 for other controllers"]);
+    assert_eq!(none.code, 0);
     let json = run(&[
         "ingresses",
         &from(&directory),
@@ -136,6 +149,38 @@ data: {'9000': 'shop/web:80'}
     assert!(!said.text.contains("-          -"), "{}", said.text);
     let said = run(&[&["endpoints", "cart"], &flags[..]].concat());
     assert_eq!(said.text.lines().count(), 2, "{}", said.text);
+}
+
+#[test]
+fn ingresses_with_endpoints_of_their_own_are_told_apart() {
+    let more = "---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: direct
+  namespace: shop
+  annotations: {nginx.ingress.kubernetes.io/service-upstream: 'true'}
+spec:
+  ingressClassName: nginx
+  rules:
+  - host: direct.test
+    http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}
+";
+    let shop = SHOP.replacen(
+        "ports: [{port: 80}]",
+        "{clusterIP: 10.9.9.9, ports: [{port: 80}]}",
+        1,
+    );
+    let shop = shop.replacen("spec:\n  {", "spec: {", 1);
+    let directory = manifests(&[("a.yaml", &format!("{shop}{more}"))]);
+    let said = run(&["endpoints", "web", &from(&directory)]);
+    said.has_line(&[
+        "shop-web-80",
+        "paths",
+        " shop ",
+        "10.0.0.1:9001 10.0.0.2:9001",
+    ]);
+    said.has_line(&["shop-web-80", "paths", " direct ", "10.9.9.9:80"]);
 }
 
 #[test]

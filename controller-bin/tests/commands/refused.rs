@@ -177,6 +177,7 @@ async fn a_running_controller_is_asked_what_its_nginx_refuses() {
         ("/debug/isolated", "localhost", 200),
         ("/debug/isolated", "evil.test", 403),
         ("/debug/model", "evil.test", 403),
+        ("/debug/flags", "evil.test", 403),
         ("/nowhere", "evil.test", 404),
     ] {
         let answer = http::get(site.ports.healthz, host, path).await;

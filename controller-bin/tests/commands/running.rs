@@ -89,6 +89,11 @@ async fn a_running_nginx_is_looked_into() {
         (0, "no difference\n"),
         "{said:?}"
     );
+    let said = ask(&["diff", "--running", "--brief", "--enable-metrics", &source]);
+    assert_eq!(said.code, 1, "{said:?}");
+    said.has_line(&["  file lua.json changed: enable_metrics"]);
+    said.has_line(&["flags that differ:"]);
+    said.has_line(&["  --enable-metrics: false runs, true is given here"]);
     let other = SHOP
         .replace("10.0.0.2", "10.0.0.3")
         .replace("path: /cart", "path: /basket");

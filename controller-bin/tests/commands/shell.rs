@@ -1,4 +1,4 @@
-use super::run;
+use super::{run, site::open_directory};
 
 const SUBCOMMANDS: [&str; 13] = [
     "explain",
@@ -48,7 +48,7 @@ fn the_manual_has_a_page_for_each_subcommand() {
     let said = run(&["man", "none"]);
     assert_eq!(
         (said.code, said.errors.as_str()),
-        (1, "there is no subcommand none\n")
+        (2, "there is no subcommand none\n")
     );
 }
 
@@ -58,6 +58,24 @@ fn the_help_lists_all_subcommands() {
     for name in SUBCOMMANDS {
         said.has_line(&["  ", name, " "]);
     }
+}
+
+/// What was misspelt is said before anything is written.
+#[test]
+fn a_controller_without_manifests_lays_nothing_out() {
+    let directory = open_directory();
+    let nginx = directory.path().join("nginx");
+    let said = run(&[
+        "--manifests=/nowhere/at/all",
+        &format!("--nginx-dir={}", nginx.display()),
+    ]);
+    assert_eq!(said.code, 1, "{said:?}");
+    let all = said.text + &said.errors;
+    assert!(
+        all.contains("the directory of manifests /nowhere/at/all"),
+        "{all}"
+    );
+    assert!(!nginx.exists(), "{all}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The backends that NGINX is told of, and the Services and Ingresses that they are for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::networking::v1::{Ingress, IngressBackend};
 use serde::Serialize;
@@ -11,7 +11,10 @@ use crate::{
     scalar,
 };
 
-use super::{Explainer, explanation::endpoints};
+use super::{
+    Explainer,
+    explanation::{addresses, endpoints},
+};
 
 /// A backend at a glance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -24,6 +27,8 @@ pub struct BackendSummary {
     pub service: Option<ObjectName>,
     /// The Service's port, as it is named.
     pub port: Option<PortRef>,
+    /// The Ingresses whose requests it gets; none for what is not for paths.
+    pub ingresses: Vec<ObjectName>,
     /// Addresses with ports.
     pub endpoints: Vec<String>,
 }
@@ -103,12 +108,31 @@ fn parts(name: &UpstreamName) -> (&str, Option<&str>) {
 }
 
 impl Explainer<'_> {
-    /// All backends: those of paths with their canaries and stand-ins, then those of TCP and UDP ports.
+    /// All backends: those of paths with their canaries and stand-ins, then those of TCP and UDP ports. One that Ingresses
+    /// share with other endpoints each (`service-upstream`) is there once for each set of them.
+    ///
+    /// ```
+    /// use ingress_model::testing::Fixture;
+    ///
+    /// let fixture = Fixture::from_yaml("{apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop},
+    ///  spec: {clusterIP: 10.1.2.3, ports: [{port: 80}]}}")?
+    ///     .and_ingress("shop/a", &[], &["a.test/ web:80"])
+    ///     .and_ingress("shop/b", &[("service-upstream", "true")], &["b.test/ web:80"]);
+    /// let backends = fixture.merge().explainer().backends();
+    /// let of_b = backends.iter().find(|backend| backend.ingresses.iter().any(|name| name.name() == "b"));
+    /// assert_eq!(of_b.unwrap().endpoints, ["10.1.2.3:80"]);
+    /// # Ok::<_, ingress_model::testing::FixtureError>(())
+    /// ```
     #[must_use]
     pub fn backends(&self) -> Vec<BackendSummary> {
         let live = &self.outcome.model.live;
         let http = live.backends.values();
-        let http = http.map(|backend| self.backend_summary(backend));
+        let ingresses = self.ingresses_by_upstream();
+        let none = BTreeSet::new();
+        let http = http.flat_map(|backend| {
+            let users = ingresses.get(&backend.name).unwrap_or(&none);
+            self.backend_summaries(backend, users)
+        });
         let (tcp_services, udp_services) = (&self.options.tcp_services, &self.options.udp_services);
         let streams = [
             (BackendRole::Tcp, tcp_services, &live.tcp),
@@ -123,6 +147,52 @@ impl Explainer<'_> {
             })
         });
         http.chain(streams).collect()
+    }
+
+    /// The Ingresses of the paths that are sent to each backend.
+    fn ingresses_by_upstream(&self) -> BTreeMap<&UpstreamName, BTreeSet<&ObjectName>> {
+        let mut ingresses: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+        let servers = self.outcome.model.layout.servers.values();
+        for location in servers.flat_map(|server| &server.locations) {
+            let known = ingresses.entry(&location.upstream).or_default();
+            known.extend(&location.ingress);
+        }
+        ingresses
+    }
+
+    /// A backend for each set of endpoints that it has.
+    fn backend_summaries(
+        &self,
+        backend: &Backend,
+        users: &BTreeSet<&ObjectName>,
+    ) -> Vec<BackendSummary> {
+        let base = self.backend_summary(backend);
+        let mut others: BTreeMap<Vec<String>, Vec<ObjectName>> = BTreeMap::new();
+        for variant in &backend.variants {
+            if let Some(peers) = &variant.endpoints {
+                let known = others.entry(addresses(peers)).or_default();
+                known.extend(variant.ingresses.iter().cloned());
+            }
+        }
+        let mut own: Vec<_> = users.iter().map(|name| (*name).clone()).collect();
+        own.retain(|name| !others.values().any(|others| others.contains(name)));
+        if base.role == BackendRole::Canary {
+            own.extend(self.canary_ingress(&backend.name));
+        }
+        let others = others.into_iter().map(|(endpoints, ingresses)| {
+            let ingresses = ingresses.into_iter();
+            BackendSummary {
+                ingresses: ingresses.filter(|name| users.contains(name)).collect(),
+                endpoints,
+                ..base.clone()
+            }
+        });
+        let others: Vec<_> = others.collect();
+        let first = BackendSummary {
+            ingresses: own,
+            ..base
+        };
+        [vec![first], others].concat()
     }
 
     fn backend_summary(&self, backend: &Backend) -> BackendSummary {
@@ -185,6 +255,7 @@ fn summary(backend: &Backend, role: BackendRole) -> BackendSummary {
         role,
         service: None,
         port: backend.port.clone(),
+        ingresses: Vec::new(),
         endpoints: endpoints(backend),
     }
 }

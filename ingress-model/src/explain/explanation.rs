@@ -6,7 +6,7 @@ use crate::{
     diagnostic::Diagnostic,
     host::Host,
     layout::{BackendProtocol, Location, Modifier, PathType, ServicePort},
-    live::{Backend, LoadBalance, TrafficShaping, UpstreamName},
+    live::{Backend, Endpoint, LoadBalance, TrafficShaping, UpstreamName},
     object::ObjectName,
     outcome::Outcome,
     path,
@@ -290,7 +290,12 @@ impl HostExplanation {
 }
 
 pub(super) fn endpoints(backend: &Backend) -> Vec<String> {
-    let endpoints = backend.endpoints.iter();
+    addresses(&backend.endpoints)
+}
+
+/// Addresses with ports.
+pub(super) fn addresses(endpoints: &[Endpoint]) -> Vec<String> {
+    let endpoints = endpoints.iter();
     let shown = endpoints.map(|endpoint| {
         if endpoint.address.contains(':') {
             format!("[{}]:{}", endpoint.address, endpoint.port)

@@ -14,7 +14,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use clap::{ArgGroup, Parser};
+use clap::{ArgGroup, ArgMatches, FromArgMatches, Parser};
 use ingress_model::{live::LiveDelta, plan};
 use serde::Serialize;
 
@@ -84,6 +84,8 @@ struct Report {
     reasons: Vec<Reason>,
     /// What NGINX would be told without a reload.
     told: Vec<Told>,
+    /// Flags of the running controller that are others here, so that files may be.
+    flags: Vec<FlagDifference>,
     /// What NGINX would refuse of the side after, so that a controller keeps it apart.
     refused: Vec<String>,
     /// Differences of the model, as a unified diff of JSON.
@@ -100,6 +102,14 @@ struct Reason {
     /// As the metric of reloads names it.
     reason: &'static str,
     text: String,
+}
+
+/// A flag that is another one on the two sides.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct FlagDifference {
+    flag: String,
+    running: String,
+    here: String,
 }
 
 /// One thing that NGINX would be told.
@@ -136,6 +146,15 @@ impl Subcommand for DiffArgs {
 }
 
 impl DiffArgs {
+    /// Reads the command line, and remembers the values of flags.
+    pub(super) fn parsed(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let args = Self::from_arg_matches(matches)?;
+        Ok(Self {
+            controller: args.controller.with_values(matches),
+            ..args
+        })
+    }
+
     fn report(&self) -> Result<Report, CommandError> {
         let progress = Progress::start("reading objects");
         let target = self.nginx.target(&self.controller)?;
@@ -200,6 +219,7 @@ impl DiffArgs {
             reload: !reasons.is_empty(),
             reasons,
             told,
+            flags: Vec::new(),
             refused: new.refused.clone(),
             model: self.unified(
                 "model.json",
@@ -212,13 +232,16 @@ impl DiffArgs {
     }
 
     fn against_running(&self, old: &Running, new: &Side) -> Result<Report, CommandError> {
-        let differences = old.differences(new)?;
+        let flags = old.flags(&self.controller.values);
+        let differences = old.differences(new, &flags)?;
+        let differs = !differences.reasons.is_empty() || !differences.told.is_empty();
         Ok(Report {
             broken_manifests: new.broken_manifests.clone(),
-            differs: !differences.reasons.is_empty() || !differences.told.is_empty(),
+            differs,
             reload: !differences.reasons.is_empty(),
             reasons: differences.reasons,
             told: differences.told,
+            flags: if differs { flags } else { Vec::new() },
             refused: new.refused.clone(),
             model: self.unified(
                 "model.json",

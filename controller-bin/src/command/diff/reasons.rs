@@ -327,6 +327,16 @@ mod tests {
         assert_eq!(planned(&base, &further), labels);
         let labels = ["config_changed", "host_removed", "path_removed"];
         assert_eq!(planned(&further, &base), labels);
+        let everywhere: Written<'_> = ("d", &[], &["/all web"]);
+        let catch_all = outcome(&[], &[a, b, everywhere]);
+        assert_eq!(planned(&base, &catch_all), ["path_added"]);
+        let models = (json_of(&base), json_of(&catch_all));
+        let models = Models {
+            old: &models.0,
+            new: &models.1,
+        };
+        let mut reasons = models.reasons().into_iter().map(|reason| reason.text);
+        assert!(reasons.any(|text| text == "path /all of host _ added"));
         let settings: &[_] = &[
             ("proxy-body-size", "8m"),
             ("ssl-ciphers", "HIGH"),

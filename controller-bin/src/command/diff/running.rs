@@ -4,10 +4,10 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use lua_sync_client::wire::{self, Backend};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{
-    Change, Reason, Told,
+    Change, FlagDifference, Reason, Told,
     reasons::{Models, live},
     side::{self, File, Files, Side, without_checksum},
 };
@@ -29,6 +29,8 @@ pub(super) struct Running {
     /// Those of NGINX's files that the other side has too, as far as we may read them.
     pub(super) files: Files,
     told: Vec<Backend>,
+    /// The values of the controller's flags.
+    flags: BTreeMap<String, String>,
 }
 
 /// What is different on the other side.
@@ -72,11 +74,29 @@ impl Running {
             model,
             files,
             told: local::backends(args)?,
+            flags: local::flags(args)?,
         })
     }
 
-    /// What is different on the other side.
-    pub(super) fn differences(&self, new: &Side) -> Result<Differences, CommandError> {
+    /// The flags that are others here.
+    pub(super) fn flags(&self, here: &BTreeMap<String, String>) -> Vec<FlagDifference> {
+        let both = self.flags.iter().filter_map(|(flag, running)| {
+            let here = here.get(flag).filter(|here| *here != running)?;
+            Some(FlagDifference {
+                flag: flag.clone(),
+                running: running.clone(),
+                here: here.clone(),
+            })
+        });
+        both.collect()
+    }
+
+    /// What is different on the other side, where these flags are others.
+    pub(super) fn differences(
+        &self,
+        new: &Side,
+        flags: &[FlagDifference],
+    ) -> Result<Differences, CommandError> {
         let parse = |text: &str| {
             serde_json::from_str::<Value>(text).map_err(|source| CommandError::Model { source })
         };
@@ -96,13 +116,20 @@ impl Running {
         let files = shown.map(|(path, _)| path).chain(&hidden_files);
         reasons.extend(files.map(|path| Reason {
             reason: "config_changed",
-            text: format!("file {path} changed"),
+            text: self.file_changed(path, new),
         }));
         if reasons.is_empty() && self.files.get(MAIN) != new.files.get(MAIN) {
             reasons.push(Reason {
                 reason: "config_changed",
-                text: "the same objects give other files: flags, the release or NGINX differ"
-                    .to_owned(),
+                text: if flags.is_empty() {
+                    "the same objects give other files: the release or NGINX differs".to_owned()
+                } else {
+                    let flags: Vec<_> = flags.iter().map(|it| it.flag.as_str()).collect();
+                    format!(
+                        "the same objects give other files, since flags differ: {}",
+                        flags.join(", ")
+                    )
+                },
             });
         }
         let mut told = self.backends(new);
@@ -113,6 +140,29 @@ impl Running {
             told,
             hidden_files,
         })
+    }
+
+    /// That a file is another one; of JSON, what in it.
+    fn file_changed(&self, path: &str, new: &Side) -> String {
+        let parse = |files: &Files| {
+            let text = files.get(path).and_then(File::text)?;
+            serde_json::from_str::<Value>(text).ok()
+        };
+        let both = parse(&self.files).zip(parse(&new.files));
+        let fields = both.map(|(old, new)| {
+            let fields = [&old, &new].map(|side| side.as_object().map(Map::keys));
+            let mut fields: Vec<_> = fields.into_iter().flatten().flatten().collect();
+            fields.sort();
+            fields.dedup();
+            fields.retain(|field| old.get(*field) != new.get(*field));
+            fields.into_iter().cloned().collect::<Vec<_>>()
+        });
+        match fields {
+            Some(fields) if !fields.is_empty() => {
+                format!("file {path} changed: {}", fields.join(", "))
+            }
+            Some(_) | None => format!("file {path} changed"),
+        }
     }
 
     /// The backends that NGINX would be told.

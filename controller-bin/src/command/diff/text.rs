@@ -27,6 +27,18 @@ pub(super) fn report(report: &Report) -> String {
         };
         format!("  {} {} {change}", told.kind, told.name)
     }));
+    if !report.flags.is_empty() {
+        lines.push("flags that differ:".to_owned());
+    }
+    let named = |value: &str| match value {
+        "" => "nothing".to_owned(),
+        value => value.to_owned(),
+    };
+    let flags = report.flags.iter();
+    lines.extend(flags.map(|it| {
+        let (running, here) = (named(&it.running), named(&it.here));
+        format!("  {}: {running} runs, {here} is given here", it.flag)
+    }));
     if !report.refused.is_empty() {
         lines.push("nginx would refuse, so that a controller keeps it apart:".to_owned());
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::ValueEnum;
 use ingress_model::{
     Diagnostic, ObjectKind, ObjectName, ObjectRef, Severity,
-    manifests::{Ignored, ManifestError, Repeated},
+    manifests::{Ignored, ManifestError, Repeated, Slip, SlipKind},
 };
 use nginx_render::Source;
 use serde::Serialize;
@@ -123,6 +123,29 @@ impl Finding {
                 column: None,
             }),
         })
+    }
+
+    /// Something that an API server would refuse, or drop.
+    pub(super) fn slip(file: &Path, slip: Slip) -> Self {
+        let (reason, message) = match slip.kind {
+            SlipKind::UnknownField => ("UnknownField", slip.message),
+            SlipKind::RefusedValue => {
+                let message = format!("an API server would refuse this: {}", slip.message);
+                ("RefusedByApiServer", message)
+            }
+        };
+        Self {
+            level: Level::Error,
+            reason,
+            object: Some(slip.object),
+            key: Some(slip.field),
+            message,
+            place: slip.line.map(|line| Place {
+                file: file.to_owned(),
+                line: Some(line),
+                column: slip.column,
+            }),
+        }
     }
 
     /// An annotation under a former name.

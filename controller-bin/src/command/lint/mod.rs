@@ -1,17 +1,17 @@
 //! `nginx-ingress-controller lint`: what is wrong with objects, for people, for CI and for code scanners.
 //!
 //! There are no rules here. Findings are the [diagnostics](ingress_model::Diagnostic) of a merge, what is wrong with
-//! manifests themselves, what the renderer could not write down, and what NGINX would refuse.
+//! manifests themselves, what an API server would refuse of them, what the renderer could not write down, and what NGINX would refuse.
 
 mod finding;
 mod place;
 mod sarif;
 mod text;
 
-use std::io::Write;
+use std::{fs, io::Write};
 
 use clap::{Parser, ValueEnum};
-use ingress_model::annotation;
+use ingress_model::{annotation, manifests::review};
 use nginx_render::syntax;
 
 pub use self::finding::Level;
@@ -118,6 +118,7 @@ impl LintArgs {
         findings.extend(deprecated(&found, &merged));
         findings.extend(of_nginx(&found, &merged, &target)?);
         let places = Places::read(&found.files);
+        findings.extend(slips(&found));
         for finding in &mut findings {
             finding.place = finding.place.take().or_else(|| {
                 let object = finding.object.as_ref()?;
@@ -146,6 +147,18 @@ fn of_manifests(found: &Objects) -> Vec<Finding> {
     let unread = found.ignored.iter();
     let unread = unread.filter_map(|(file, ignored)| Finding::unread(file, ignored));
     broken.chain(repeated).chain(unread).collect()
+}
+
+/// What an API server would refuse of manifests.
+fn slips(found: &Objects) -> Vec<Finding> {
+    let files = found.files.iter();
+    // What cannot be read is a finding of its own.
+    let texts = files.filter_map(|file| Some((file, fs::read_to_string(file).ok()?)));
+    let slips = texts.flat_map(|(file, text)| {
+        let slips = review(file, &text).into_iter();
+        slips.map(|slip| Finding::slip(file, slip))
+    });
+    slips.collect()
 }
 
 /// Annotations under a former name.

@@ -50,6 +50,9 @@ pub(super) struct Comparison<'a> {
     pub(super) there: &'a Merged,
 }
 
+/// EndpointSlices by the Service that they are of.
+type SlicesByService<'a> = BTreeMap<ObjectName, Vec<&'a ObjectName>>;
+
 /// The differences by Ingress.
 pub(super) type Differences = BTreeMap<ObjectName, BTreeSet<Difference>>;
 
@@ -62,17 +65,31 @@ impl Comparison<'_> {
             differences.insert(Difference { topic, text });
         };
         self.conflicts(&mut add);
+        let oddly_named = self.oddly_named_slices();
         for server in self.here.outcome.model.layout.servers.values() {
             self.of_server(server, &mut add);
             for location in &server.locations {
                 if let Some(ingress) = &location.ingress {
-                    self.of_location(server, location, ingress, &mut add);
+                    self.of_location(server, location, ingress, &oddly_named, &mut add);
                 }
             }
         }
         self.of_annotations(&mut add);
         self.host_case(&mut add);
         all
+    }
+
+    /// EndpointSlices whose name does not begin with the Service's, which ingress-nginx leaves out.
+    fn oddly_named_slices(&self) -> SlicesByService<'_> {
+        let mut slices = SlicesByService::new();
+        for (name, slice) in self.found.snapshot.endpoint_slices.iter() {
+            let labels = slice.metadata.labels.as_ref();
+            let of = labels.and_then(|labels| labels.get("kubernetes.io/service-name"));
+            if let Some(of) = of.filter(|of| !name.name().starts_with(of.as_str())) {
+                slices.entry(name.sibling(of)).or_default().push(name);
+            }
+        }
+        slices
     }
 
     /// Who holds a part of a host under one rule, and not under the other one.
@@ -141,6 +158,7 @@ impl Comparison<'_> {
         server: &Server,
         location: &Location,
         ingress: &ObjectName,
+        oddly_named: &SlicesByService<'_>,
         add: &mut impl FnMut(&ObjectName, Topic, String),
     ) {
         let path = &location.ingress_path;
@@ -164,7 +182,8 @@ impl Comparison<'_> {
             );
         }
         if let Some(service) = &location.service {
-            self.of_service(&ingress.sibling(&service.name), ingress, add);
+            let service = ingress.sibling(&service.name);
+            self.of_service(&service, ingress, oddly_named, add);
         }
     }
 
@@ -172,6 +191,7 @@ impl Comparison<'_> {
         &self,
         service: &ObjectName,
         ingress: &ObjectName,
+        oddly_named: &SlicesByService<'_>,
         add: &mut impl FnMut(&ObjectName, Topic, String),
     ) {
         let snapshot = &self.found.snapshot;
@@ -187,14 +207,7 @@ impl Comparison<'_> {
                 ),
             );
         }
-        let slices = snapshot.endpoint_slices.iter().filter(|(name, slice)| {
-            let labels = slice.metadata.labels.as_ref();
-            let of = labels.and_then(|labels| labels.get("kubernetes.io/service-name"));
-            name.namespace() == service.namespace()
-                && of.is_some_and(|of| of == service.name())
-                && !name.name().starts_with(service.name())
-        });
-        for (slice, _) in slices {
+        for slice in oddly_named.get(service).into_iter().flatten() {
             add(
                 ingress,
                 Topic::SliceName,
