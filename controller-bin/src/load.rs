@@ -2,8 +2,9 @@
 //!
 //! Render, test, tell what new servers need, put the file in place, reload, and wait until a worker confirms. An Ingress
 //! whose part NGINX refuses is kept apart (`inquiry`) and the rest goes on; a fault that is nobody's leaves the last
-//! good files in force.
+//! good files in force. Who was kept apart is tried by itself behind that (`examination`).
 
+mod examination;
 mod inquiry;
 mod reading;
 
@@ -153,24 +154,33 @@ impl Loader {
     /// that trying again does not mend are reported, and are no error here.
     pub async fn run(&mut self) -> Result<(), LoadError> {
         let plane = Arc::clone(&self.plane);
-        let Some(wanted) = plane.begin_load() else {
-            return Ok(());
-        };
-        let loaded = self.load(wanted).await;
-        plane.end_load();
-        match loaded {
-            // Trying the same again at once would be of no use.
-            Err(refused @ LoadError::Refused { .. }) => {
-                error!("{refused}");
-                self.observer.load_failed(&refused);
-                Ok(())
+        loop {
+            if let Some(wanted) = plane.begin_load() {
+                let loaded = self.load(wanted).await;
+                plane.end_load();
+                match loaded {
+                    // Trying the same again at once would be of no use.
+                    Err(refused @ LoadError::Refused { .. }) => {
+                        error!("{refused}");
+                        self.observer.load_failed(&refused);
+                        return Ok(());
+                    }
+                    Err(LoadError::Busy) => return Err(LoadError::Busy),
+                    Err(failed) => {
+                        self.observer.load_failed(&failed);
+                        return Err(failed);
+                    }
+                    Ok(()) => {}
+                }
             }
-            Err(LoadError::Busy) => Err(LoadError::Busy),
-            Err(failed) => {
-                self.observer.load_failed(&failed);
-                Err(failed)
+            // What is wanted meanwhile, or was refused a moment ago, has a load of its own to come.
+            if plane.is_behind() {
+                return Ok(());
             }
-            Ok(()) => Ok(()),
+            let is_left = self.examine().await?;
+            if !is_left && !plane.is_behind() {
+                return Ok(());
+            }
         }
     }
 
@@ -474,7 +484,12 @@ impl Loader {
     /// Ingresses that are not kept apart any more.
     fn recovered(&mut self, files: &Files) -> Vec<ObjectName> {
         let isolated = &mut self.memory.isolated;
-        isolated.extend(files.without.keys().cloned());
+        let quarantine = &self.quarantine;
+        let told = files
+            .without
+            .keys()
+            .filter(|name| !quarantine.is_held(name));
+        isolated.extend(told.cloned());
         let recovered = isolated
             .iter()
             .filter(|name| !files.without.contains_key(*name));

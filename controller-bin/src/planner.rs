@@ -20,7 +20,7 @@ use crate::{
     guard::{Panicked, guard},
     issuers::Issuers,
     observe::Observer,
-    quarantine::{self, Quarantine},
+    quarantine::{self, Levels, Quarantine},
     store::{Change, Store},
     stream_ports::StreamPorts,
 };
@@ -144,7 +144,8 @@ impl Planner {
         let began = Instant::now();
         let (stored, changes) = self.store.take();
         let config_map = state.options.config_map.as_ref();
-        self.quarantine.review(&stored, config_map);
+        let changed: Vec<_> = changes.iter().map(|change| change.object.clone()).collect();
+        self.quarantine.review(&stored, config_map, &changed);
         let about_keys = self.faults_of_keys(&state.options);
         let mut snapshot = stored.clone();
         if let Some(issuers) = &self.issuers {
@@ -199,6 +200,12 @@ impl Planner {
             stored,
             snapshot,
         })
+    }
+
+    /// Whether Ingresses that are out are to be tried by themselves.
+    #[must_use]
+    pub fn has_due(&self) -> bool {
+        !self.quarantine.due().is_empty()
     }
 
     /// What the ConfigMap says, without what is out.
@@ -273,6 +280,32 @@ impl Trial {
         self.layout(snapshot, &keys)
     }
 
+    /// What files would show if there were only the hosts of some Ingresses, as these are stored, with all that others
+    /// who are not out have there, and some others.
+    pub(crate) fn fragment(
+        &mut self,
+        suspects: &[ObjectName],
+        others: &[ObjectName],
+        out: &Levels,
+    ) -> Result<Layout, Panicked> {
+        let stored = &self.stored.ingresses;
+        let objects = suspects.iter().filter_map(|name| stored.get(name));
+        let about: BTreeSet<_> = objects.flat_map(|ingress| hosts(ingress)).collect();
+        let is_in = |name: &ObjectName, ingress: &Ingress| {
+            let is_neighbour = || hosts(ingress).any(|host| about.contains(&host));
+            suspects.contains(name)
+                || others.contains(name)
+                || !out.contains_key(name) && is_neighbour()
+        };
+        let within = stored.iter().filter(|(name, it)| is_in(name, it));
+        let within: Vec<_> = within
+            .map(|(name, it)| (name.clone(), Arc::clone(it)))
+            .collect();
+        let mut snapshot = self.snapshot.clone();
+        snapshot.ingresses = within.into_iter().collect();
+        self.layout(snapshot, &[])
+    }
+
     /// What files would show without some suspects.
     pub(crate) fn without(&mut self, suspects: &[Suspect]) -> Result<Layout, Panicked> {
         self.layout(self.snapshot.clone(), suspects)
@@ -323,6 +356,17 @@ fn merge_without_culprits<T>(
         snapshot.ingresses.remove(&name);
         culprits.push((name, ingress));
     }
+}
+
+/// The hosts of an Ingress; `None` stands for all others.
+fn hosts(ingress: &Ingress) -> impl Iterator<Item = Option<&str>> {
+    let spec = ingress.spec.as_ref();
+    let rules = spec
+        .and_then(|spec| spec.rules.as_deref())
+        .unwrap_or_default();
+    let default = spec.and_then(|spec| spec.default_backend.as_ref());
+    let named = rules.iter().map(|rule| rule.host.as_deref());
+    named.chain(default.map(|_| None))
 }
 
 /// What a ConfigMap among these objects says.

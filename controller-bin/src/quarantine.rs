@@ -3,8 +3,12 @@
 //! What NGINX takes is known for certain only when it is asked: a regular expression, a raw snippet or a combination of
 //! annotations may be wrong in a way that no rule foresees. The error names a line, the line belongs to an Ingress, and
 //! that Ingress is taken out, no further than needed ([`Level`]). A key of the ConfigMap is left out, so that its default
-//! holds. Both are given another try when they change, and now and then, since the fault may have been the company they
-//! were in.
+//! holds. Both come back when they change.
+//!
+//! The fault may also have been the company that they were in, or a file that was not there. A key is given another try now
+//! and then. An Ingress stays out until it has been tried by itself ([`Quarantine::due`]), which costs nobody else anything.
+//! So does one that is only [held](Quarantine::hold), since somebody like it is at fault and all others should not wait for
+//! who it is.
 
 mod denial;
 mod record;
@@ -15,7 +19,7 @@ use std::{
     time::Duration,
 };
 
-use ingress_model::{ObjectName, Options, Snapshot};
+use ingress_model::{ObjectKind, ObjectName, ObjectRef, Options, Snapshot};
 use k8s_openapi::api::{core::v1::ConfigMap, networking::v1::Ingress};
 use tokio::time::Instant;
 
@@ -30,6 +34,9 @@ const FIRST_WAIT: Duration = Duration::from_secs(60);
 
 /// The longest such wait.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
+
+/// What is said of an Ingress that is held.
+const HELD: &str = "nginx refuses the configuration; this Ingress, which has a part that may be at fault, waits to be tried by itself";
 
 /// Annotations that an Ingress can do without: nothing that they do protects anything.
 const DISPENSABLE: &[&str] = &["ssl-ciphers", "stream-snippet"];
@@ -97,6 +104,8 @@ struct Kept<T> {
     /// The version that [`Level::Earlier`] stands for.
     served: Option<Arc<Ingress>>,
     reason: String,
+    /// Whether nobody knows yet that it is at fault.
+    held: bool,
     retry_at: Instant,
     wait: Duration,
 }
@@ -134,7 +143,9 @@ impl Quarantine {
             .clone()
             .or_else(|| before.and_then(|before| before.served.clone()))
             .filter(|served| is_other_version(served, ingress));
-        let now = before.and_then(|before| before.level);
+        // How far one is held tells nothing of how far it has to be out.
+        let now = before.filter(|before| !before.held);
+        let now = now.and_then(|before| before.level);
         let annotation = |name: &str| annotation(ingress, prefix, name);
         let earlier =
             (self.policy == OnInvalid::LastGood && served.is_some()).then_some(Level::Earlier);
@@ -174,14 +185,91 @@ impl Quarantine {
         true
     }
 
+    /// Takes an Ingress out that may be at fault, until it has been tried by itself. Answers whether that makes a
+    /// difference.
+    pub fn hold(&self, ingress: &Arc<Ingress>, served: Option<Arc<Ingress>>, prefix: &str) -> bool {
+        let name = ingress.object_name();
+        if name.is_none_or(|name| self.is_out(&name)) {
+            return false;
+        }
+        let fault = Fault {
+            reason: HELD.to_owned(),
+            annotation: None,
+            served,
+        };
+        self.isolate(ingress, &fault, prefix).is_some() && {
+            let mut kept = self.kept();
+            let entry = ingress
+                .object_name()
+                .and_then(|name| kept.ingresses.get_mut(&name));
+            if let Some(entry) = entry {
+                entry.held = true;
+                entry.retry_at = Instant::now();
+            }
+            true
+        }
+    }
+
+    /// The Ingresses that are to be tried by themselves: those that are held, and those that have waited long enough or
+    /// for whom something may have changed.
+    #[must_use]
+    pub fn due(&self) -> Vec<ObjectName> {
+        let now = Instant::now();
+        let kept = self.kept();
+        let out = kept.ingresses.iter();
+        let due = out.filter(|(_, kept)| kept.level.is_some() && kept.retry_at <= now);
+        due.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Whether an Ingress is out although nobody knows that it is at fault.
+    #[must_use]
+    pub fn is_held(&self, name: &ObjectName) -> bool {
+        let kept = self.kept();
+        let kept = kept.ingresses.get(name);
+        kept.is_some_and(|kept| kept.level.is_some() && kept.held)
+    }
+
+    /// Takes an Ingress in again that NGINX takes by itself. Should it be refused all the same, it waits longer next time.
+    pub fn readmit(&self, name: &ObjectName) {
+        if let Some(kept) = self.kept().ingresses.get_mut(name) {
+            kept.level = None;
+            kept.held = false;
+        }
+    }
+
+    /// Says what NGINX has against an Ingress by itself. It is as far out as that needs. Answers whether anything of it is
+    /// news.
+    pub fn convict(&self, ingress: &Arc<Ingress>, fault: &Fault, prefix: &str) -> bool {
+        let Some(name) = ingress.object_name() else {
+            return false;
+        };
+        let known = |kept: &Kept<Arc<Ingress>>| (!kept.held).then(|| kept.reason.clone());
+        let before = self.kept().ingresses.get(&name).and_then(known);
+        self.readmit(&name);
+        self.isolate(ingress, fault, prefix);
+        before.as_ref() != Some(&fault.reason)
+    }
+
+    fn is_out(&self, name: &ObjectName) -> bool {
+        let kept = self.kept();
+        let kept = kept.ingresses.get(name);
+        kept.is_some_and(|kept| kept.level.is_some())
+    }
+
     /// Takes an Ingress in again: it was not at fault.
     pub fn release(&self, name: &ObjectName) {
         self.kept().ingresses.remove(name);
     }
 
-    /// Forgets what has changed or is gone, and gives another try to what has waited long enough, and to all Ingresses
-    /// when the ConfigMap has changed: what it allows, or says itself, may have been the fault.
-    pub fn review(&self, snapshot: &Snapshot, config_map: Option<&ObjectName>) {
+    /// Forgets what has changed or is gone, and gives another try to keys that have waited long enough. Ingresses are
+    /// [due](Self::due) when the ConfigMap has changed, since what it allows, or says itself, may have been the fault, or
+    /// an object that they name.
+    pub fn review(
+        &self,
+        snapshot: &Snapshot,
+        config_map: Option<&ObjectName>,
+        changed: &[ObjectRef],
+    ) {
         let now = Instant::now();
         let config_map = config_map.and_then(|name| snapshot.config_maps.get(name));
         let mut kept = self.kept();
@@ -191,10 +279,9 @@ impl Quarantine {
             kept.config_map = config_map.cloned();
         }
         kept.ingresses.retain(|name, kept| {
-            if is_other {
-                kept.level = None;
+            if is_other || changed.iter().any(|object| names(&kept.refused, object)) {
+                kept.retry_at = now;
             }
-            kept.try_again(now);
             let there = snapshot.ingresses.get(name);
             there.is_some_and(|ingress| !kept.refused.matters(ingress))
         });
@@ -284,6 +371,7 @@ impl<T> Kept<T> {
             level: Some(level),
             served,
             reason: reason.to_owned(),
+            held: false,
             retry_at: Instant::now() + wait,
             wait,
         }
@@ -313,6 +401,21 @@ pub(crate) fn without_keys(snapshot: &mut Snapshot, options: &Options, keys: &[&
 
 fn value<'a>(config_map: Option<&'a Arc<ConfigMap>>, key: &str) -> Option<&'a String> {
     config_map?.data.as_ref()?.get(key)
+}
+
+/// Whether an Ingress names an object, be it among other things, of which it may get what NGINX is to read.
+fn names(ingress: &Ingress, object: &ObjectRef) -> bool {
+    if !matches!(object.kind, ObjectKind::ConfigMap | ObjectKind::Secret) {
+        return false;
+    }
+    let name = object.name.name();
+    let annotations = ingress.metadata.annotations.iter().flatten();
+    let tls = ingress.spec.iter().flat_map(|spec| &spec.tls).flatten();
+    let mut secrets = tls.filter_map(|tls| tls.secret_name.as_deref());
+    secrets.any(|secret| secret == name)
+        || annotations
+            .into_iter()
+            .any(|(_, value)| value.contains(name))
 }
 
 /// Whether it is the same Ingress with other content. One that was deleted and made anew is another Ingress.

@@ -70,7 +70,7 @@ impl Sync {
         let (_, changes) = self.planner.plan()?;
         let merged = began.elapsed();
         let behind = self.plane.is_behind();
-        if behind {
+        if behind || self.planner.has_due() {
             self.loads.enqueue_skippable(LoadFiles);
         }
         let applied = self.plane.tell().await?;

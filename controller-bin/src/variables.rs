@@ -16,12 +16,15 @@ pub(crate) fn annotation_with<'a>(ingress: &'a Ingress, variable: &str) -> Optio
 /// servers.
 pub(crate) fn is_defined_by_any(snapshot: &Snapshot, variable: &str) -> bool {
     let mut ingresses = snapshot.ingresses.iter();
-    ingresses.any(|(_, ingress)| {
-        let snippets = ingress.metadata.annotations.iter().flatten();
-        let mut snippets = snippets.filter(|(key, _)| key.ends_with("-snippet"));
-        snippets.any(|(_, snippet)| syntax::defines(snippet, variable))
-            || texts(ingress).any(|text| has_group(text, variable))
-    })
+    ingresses.any(|(_, ingress)| may_define(ingress, variable))
+}
+
+/// The same for one Ingress.
+pub(crate) fn may_define(ingress: &Ingress, variable: &str) -> bool {
+    let snippets = ingress.metadata.annotations.iter().flatten();
+    let mut snippets = snippets.filter(|(key, _)| key.ends_with("-snippet"));
+    snippets.any(|(_, snippet)| syntax::defines(snippet, variable))
+        || texts(ingress).any(|text| has_group(text, variable))
 }
 
 /// Texts that may be regular expressions.

@@ -28,6 +28,7 @@ mod inspector;
 mod protocol;
 mod reviewer;
 mod sandbox;
+mod seats;
 mod self_signed;
 mod server;
 
@@ -109,7 +110,8 @@ pub struct Limits {
     pub head: Duration,
     /// How long the body of a request may take.
     pub body: Duration,
-    /// How many connections there are at one time; the next ones wait.
+    /// How many connections there are at one time. When there is one more, the one goes that has waited longest for a
+    /// peer's request, of the address that has most; the next ones wait if there is none.
     pub connections: usize,
     /// How many bytes of bodies are kept at one time.
     pub memory: usize,

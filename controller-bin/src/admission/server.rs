@@ -19,7 +19,7 @@ use hyper::{
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore, watch},
+    sync::{Semaphore, watch},
     task::{JoinSet, spawn_blocking},
     time::{sleep, timeout},
 };
@@ -30,6 +30,7 @@ use super::{
     AdmissionError, Limits, Review, Settings, body,
     identity::{Files, Identity},
     protocol,
+    seats::{Seat, Seats},
 };
 use crate::chain::chain;
 
@@ -118,7 +119,7 @@ impl AdmissionServer {
             desk,
         } = self;
         info!(%address, "the webhook listens");
-        let room = Arc::new(Semaphore::new(desk.limits.connections));
+        let seats = Seats::new(desk.limits.connections);
         let (stopping, stopped) = watch::channel(false);
         let mut connections = JoinSet::new();
         let mut stop = pin!(stop);
@@ -128,13 +129,13 @@ impl AdmissionServer {
                 () = &mut stop => break,
                 never = &mut following => match never {},
                 Some(_ended) = connections.join_next() => {}
-                accepted = accept(&listener, &room) => match accepted {
-                    Ok((stream, place)) => {
+                accepted = accept(&listener, &seats) => match accepted {
+                    Ok((stream, seat)) => {
                         let connection = Connection {
                             tls: TlsAcceptor::from(identity.config()),
                             desk: Arc::clone(&desk),
                             stopped: stopped.clone(),
-                            _place: place,
+                            seat: Arc::new(seat),
                         };
                         connections.spawn(connection.serve(stream));
                     }
@@ -179,25 +180,29 @@ async fn listen(address: &str) -> io::Result<TcpListener> {
 }
 
 /// The next connection, as soon as there is a place for it.
-async fn accept(
-    listener: &TcpListener,
-    room: &Arc<Semaphore>,
-) -> io::Result<(TcpStream, OwnedSemaphorePermit)> {
-    let place = Arc::clone(room).acquire_owned().await;
-    let place = place.map_err(io::Error::other)?;
-    let (stream, _) = listener.accept().await?;
-    Ok((stream, place))
+async fn accept(listener: &TcpListener, seats: &Arc<Seats>) -> io::Result<(TcpStream, Seat)> {
+    seats.room().await;
+    let (stream, peer) = listener.accept().await?;
+    Ok((stream, seats.take(peer.ip().to_canonical())))
 }
 
 struct Connection {
     tls: TlsAcceptor,
     desk: Arc<Desk>,
     stopped: watch::Receiver<bool>,
-    _place: OwnedSemaphorePermit,
+    seat: Arc<Seat>,
 }
 
 impl Connection {
-    async fn serve(mut self, stream: TcpStream) {
+    async fn serve(self, stream: TcpStream) {
+        let seat = Arc::clone(&self.seat);
+        tokio::select! {
+            () = self.answer(stream) => {}
+            () = seat.lost() => debug!("a connection to the webhook gives way to another one"),
+        }
+    }
+
+    async fn answer(mut self, stream: TcpStream) {
         let limits = &self.desk.limits;
         // It fails on a connection that has ended.
         let _ended = stream.set_nodelay(true);
@@ -208,9 +213,10 @@ impl Connection {
             Err(_late) => return debug!("a TLS handshake with the webhook took too long"),
         };
         let desk = Arc::clone(&self.desk);
+        let seat = Arc::clone(&self.seat);
         let service = service_fn(move |request| {
-            let desk = Arc::clone(&desk);
-            async move { Ok::<_, Infallible>(desk.answer(request).await) }
+            let (desk, seat) = (Arc::clone(&desk), Arc::clone(&seat));
+            async move { Ok::<_, Infallible>(desk.answer(request, &seat).await) }
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -238,7 +244,7 @@ async fn told(stopped: &mut watch::Receiver<bool>) {
 }
 
 impl Desk {
-    async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    async fn answer(&self, request: Request<Incoming>, seat: &Arc<Seat>) -> Response<Full<Bytes>> {
         let reading = body::read(request.into_body(), &self.memory);
         let question = match timeout(self.limits.body, reading).await {
             Ok(Ok(question)) => question,
@@ -248,6 +254,7 @@ impl Desk {
                 return text(StatusCode::REQUEST_TIMEOUT, why);
             }
         };
+        let _busy = seat.busy();
         let Ok(place) = Arc::clone(&self.reviews).acquire_owned().await else {
             return text(
                 StatusCode::SERVICE_UNAVAILABLE,

@@ -2,7 +2,8 @@
 //!
 //! The error names a line, and the line belongs to an Ingress or a key of the ConfigMap. Who else is at fault for all to
 //! read goes with it (`reading`). Where the error names no line and nothing is to be read, or where a key has broken what
-//! belongs to Ingresses, the culprit is searched for by halving.
+//! belongs to Ingresses, those are held that may be at fault (`examination`), and if that does not help the culprit is
+//! searched for by halving.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,12 +29,20 @@ use crate::{
 /// How many tests may be made in one go to find out what is at fault.
 const MOST_TRIALS: usize = 200;
 
+/// With so many refusals in one go, all Ingresses with snippets are held: each costs a test of everything.
+const FEW_REFUSALS: usize = 2;
+
+/// The same for all Ingresses with annotations.
+const MANY_REFUSALS: usize = 4;
+
 /// What has been found out while one set of files is made acceptable.
 #[derive(Debug, Default)]
 pub(super) struct Inquiry {
     /// How often NGINX has refused files.
     pub(super) refusals: usize,
     trials: usize,
+    /// Who is held already: those with snippets (`true`), those with annotations (`false`).
+    held: BTreeSet<bool>,
     /// Whether anything was searched for without a name to go by.
     has_searched: bool,
     /// The reasons for which Ingresses were kept apart.
@@ -65,7 +74,17 @@ impl Loader {
         if let Some(rendered) = rendered {
             differs |= self.keep_apart_readable(rendered, refusal, suspect.as_ref(), &trial);
         }
-        if suspect.is_some() || differs {
+        let is_found = suspect.is_some() || differs;
+        // Denied paths keep the ciphers of their hosts.
+        let is_no_use =
+            matches!(suspect, Some(Suspect::Key(_))) || annotation.is_some() && !is_found;
+        for (refusals, only_snippets) in [(FEW_REFUSALS, true), (MANY_REFUSALS, false)] {
+            let is_time = inquiry.refusals >= refusals || !is_found && !differs;
+            if is_time && !is_no_use && inquiry.held.insert(only_snippets) {
+                differs |= self.hold(refusal, &trial, only_snippets);
+            }
+        }
+        if is_found || differs {
             return Ok(differs);
         }
         for suspects in suspects(&trial, &self.memory) {
@@ -78,8 +97,11 @@ impl Loader {
                     }
                 }
                 let reason = self.said_of(&found, &mut trial).await?;
-                let reason = reason.as_ref().unwrap_or(&refusal.reason);
-                return Ok(self.isolate(&found, reason, annotation, &trial, inquiry));
+                let reason = reason.unwrap_or_else(|| {
+                    let reason = &refusal.reason;
+                    format!("nginx takes it by itself, but not together with others: {reason}")
+                });
+                return Ok(self.isolate(&found, &reason, annotation, &trial, inquiry));
             }
         }
         Ok(false)
@@ -192,15 +214,17 @@ impl Loader {
         if let Some(found) = alone.await? {
             return Ok(Some(found));
         }
-        culprit::find(all, async |suspects: &[Suspect]| {
+        let found = culprit::find(all, async |suspects: &[Suspect]| {
             inquiry.trials += 1;
             if inquiry.trials > MOST_TRIALS {
                 return Ok(false);
             }
             let layout = trial.without(suspects)?;
-            Ok(self.refusal(&layout, &without).await?.is_none())
-        })
-        .await
+            Ok::<_, LoadError>(self.refusal(&layout, &without).await?.is_none())
+        });
+        let found = found.await?;
+        // Answers that were not NGINX's tell nothing of who is at fault.
+        Ok(found.filter(|_| inquiry.trials <= MOST_TRIALS))
     }
 
     /// What NGINX says against a layout, or why that cannot be rendered.
@@ -211,7 +235,7 @@ impl Loader {
     ) -> Result<Option<String>, LoadError> {
         match self.render(layout, without) {
             Ok(rendered) => {
-                let refusal = self.configuration.test(&rendered).await?.err();
+                let refusal = self.configuration.test_apart(&rendered).await?.err();
                 Ok(refusal.map(|refusal| refusal.reason))
             }
             Err(error @ (LoadError::Render(_) | LoadError::Panicked(_))) => Ok(Some(chain(&error))),
@@ -257,7 +281,7 @@ impl Loader {
 }
 
 /// Whose part of the files a refusal is about: by the line that it names, or by another file.
-fn owner<'a>(rendered: &'a Rendered, refusal: &Refusal) -> Option<&'a Source> {
+pub(super) fn owner<'a>(rendered: &'a Rendered, refusal: &Refusal) -> Option<&'a Source> {
     let map = &rendered.source_map;
     let line = refusal
         .place
@@ -274,14 +298,14 @@ fn owner<'a>(rendered: &'a Rendered, refusal: &Refusal) -> Option<&'a Source> {
 }
 
 /// The annotation that an error without a line is about.
-fn annotation_of(reason: &str) -> Option<&'static str> {
+pub(super) fn annotation_of(reason: &str) -> Option<&'static str> {
     reason
         .contains("SSL_CTX_set_cipher_list")
         .then_some("ssl-ciphers")
 }
 
 /// The version of an Ingress that was served last, as far as files that NGINX took tell.
-fn served(taken: Option<&Files>, name: &ObjectName) -> Option<Arc<Ingress>> {
+pub(super) fn served(taken: Option<&Files>, name: &ObjectName) -> Option<Arc<Ingress>> {
     let taken = taken?;
     let is_served = matches!(
         taken.without.get(name),

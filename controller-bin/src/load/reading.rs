@@ -1,11 +1,11 @@
 //! Culprits that can be read off the files which NGINX has refused, all of them at once: a test for each would keep
 //! everybody waiting at a start with many of them, and a search for each that is named by no line even longer.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fs::File, io::Read, path::Path};
 
 use nginx_render::{
     Rendered,
-    syntax::{self, Fault},
+    syntax::{self, Fault, Files},
 };
 
 use super::{
@@ -13,6 +13,9 @@ use super::{
     inquiry::{Inquiry, named},
 };
 use crate::{culprit::Suspect, guard::guard, nginx::test::Refusal, planner::Trial, variables};
+
+/// So many bytes of an included file are read.
+const LONGEST_FILE: u64 = 1 << 20;
 
 impl Loader {
     /// Keeps apart whatever is at fault for all to read, but for who has been dealt with. Answers whether that makes a
@@ -29,13 +32,7 @@ impl Loader {
         // Nobody is released again if a key turns out to be at fault for something else.
         let mut inquiry = Inquiry::default();
         let mut differs = false;
-        let faults = guard("reading the configuration", || {
-            let mut faults = syntax::check(rendered, &self.directives);
-            faults.extend(told(rendered, refusal));
-            faults
-        });
-        // There is the search yet.
-        for fault in faults.unwrap_or_default() {
+        for fault in self.faults(rendered, refusal) {
             let Some(suspect) = named(&fault.source, trial) else {
                 continue;
             };
@@ -49,11 +46,40 @@ impl Loader {
         }
         differs
     }
+
+    /// What is wrong with files that NGINX has refused, as far as that can be read. Nothing, where reading fails: there is
+    /// the search yet.
+    pub(super) fn faults(&self, rendered: &Rendered, refusal: &Refusal) -> Vec<Fault> {
+        let files = Machine(self.configuration.directory());
+        let faults = guard("reading the configuration", || {
+            let mut faults = syntax::check_with_files(rendered, &self.directives, &files);
+            faults.extend(told(rendered, refusal));
+            faults
+        });
+        faults.unwrap_or_default()
+    }
+}
+
+/// Files as NGINX finds them whose directory this is.
+struct Machine<'a>(&'a Path);
+
+impl Files for Machine<'_> {
+    fn is_there(&self, path: &str) -> Option<bool> {
+        self.0.join(path).try_exists().ok()
+    }
+
+    fn read(&self, path: &str) -> Option<String> {
+        let mut text = String::new();
+        let file = File::open(self.0.join(path)).ok()?;
+        let is_file = file.metadata().ok()?.is_file();
+        let mut file = file.take(LONGEST_FILE);
+        (is_file && file.read_to_string(&mut text).is_ok()).then_some(text)
+    }
 }
 
 /// What to say of a fault. `None` when it is not the suspect's own: values of the ConfigMap stand in everybody's part of
 /// the files.
-fn reason(fault: &Fault, suspect: &Suspect, trial: &Trial) -> Option<String> {
+pub(super) fn reason(fault: &Fault, suspect: &Suspect, trial: &Trial) -> Option<String> {
     let Some(variable) = &fault.variable else {
         return Some(fault.reason.clone());
     };
@@ -87,7 +113,7 @@ fn told(rendered: &Rendered, refusal: &Refusal) -> impl Iterator<Item = Fault> {
 }
 
 /// The variable that NGINX does not know.
-fn unknown_variable(reason: &str) -> Option<&str> {
+pub(super) fn unknown_variable(reason: &str) -> Option<&str> {
     let rest = reason.strip_prefix("unknown \"")?;
     rest.strip_suffix("\" variable")
 }

@@ -137,6 +137,12 @@ impl Configuration {
         self.directory.join(MAIN)
     }
 
+    /// Where all of it is.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// Asks NGINX whether it takes these files. What it has refused is kept as `nginx.conf.refused`.
     ///
     /// # Errors
@@ -146,11 +152,37 @@ impl Configuration {
         &self,
         rendered: &Rendered,
     ) -> Result<Result<(), Refusal>, ConfigurationError> {
+        self.try_out(rendered, false).await
+    }
+
+    /// [`Self::test`] for files that are not to be put in place: whatever NGINX says, those beside its main file are as
+    /// they were.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::test`].
+    pub async fn test_apart(
+        &self,
+        rendered: &Rendered,
+    ) -> Result<Result<(), Refusal>, ConfigurationError> {
+        self.try_out(rendered, true).await
+    }
+
+    async fn try_out(
+        &self,
+        rendered: &Rendered,
+        apart: bool,
+    ) -> Result<Result<(), Refusal>, ConfigurationError> {
         let candidate = self.directory.join("nginx.conf.test");
         files::write(&candidate, rendered.main.as_bytes(), Access::Private)?;
         let staged = self.stage(rendered)?;
         match test::test(&self.binary, &candidate).await {
-            Ok(()) => Ok(Ok(())),
+            Ok(()) => {
+                if apart {
+                    staged.restore();
+                }
+                Ok(Ok(()))
+            }
             Err(error) => {
                 staged.restore();
                 let TestError::Refused(mut refusal) = error else {

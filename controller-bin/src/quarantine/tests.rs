@@ -194,7 +194,7 @@ async fn a_key_is_left_out_until_it_changes() {
     assert_eq!(quarantine.keys(), [("http-snippet".into(), "why".into())]);
     let keys = |value: &str| -> Vec<String> {
         let mut snapshot = of(value);
-        quarantine.review(&snapshot, Some(&map));
+        quarantine.review(&snapshot, Some(&map), &[]);
         quarantine.substitute(&mut snapshot, &options);
         let config_map = snapshot.config_maps.get(&map).unwrap();
         config_map
@@ -218,16 +218,16 @@ async fn it_comes_back_when_it_changes_or_goes() {
     assert_eq!(quarantine.reason(&name("bad")).as_deref(), Some("why"));
     let mut touched = Ingress::clone(&bad);
     touched.metadata.resource_version = Some("2".into());
-    quarantine.review(&snapshot(&[&Arc::new(touched)]), None);
+    quarantine.review(&snapshot(&[&Arc::new(touched)]), None, &[]);
     assert_eq!(
         quarantine.levels().len(),
         1,
         "nothing that rules see has changed"
     );
-    quarantine.review(&snapshot(&[&ingress("bad", "b.test", &["/"])]), None);
+    quarantine.review(&snapshot(&[&ingress("bad", "b.test", &["/"])]), None, &[]);
     assert!(quarantine.levels().is_empty());
     isolate();
-    quarantine.review(&Snapshot::default(), None);
+    quarantine.review(&Snapshot::default(), None, &[]);
     assert!(quarantine.levels().is_empty());
     isolate();
     quarantine.release(&name("bad"));
@@ -235,25 +235,59 @@ async fn it_comes_back_when_it_changes_or_goes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_is_given_another_try_less_and_less_often() {
+async fn it_is_tried_by_itself_less_and_less_often() {
     let quarantine = Quarantine::default();
     let bad = ingress("bad", "a.test", &["/"]);
     let present = snapshot(&[&bad]);
+    let isolated = quarantine.isolate(&bad, &fault(None, None), PREFIX);
+    assert_eq!(isolated, Some(Level::Denied));
     for wait in [FIRST_WAIT, FIRST_WAIT * 2, FIRST_WAIT * 4] {
-        let level = quarantine.isolate(&bad, &fault(None, None), PREFIX);
-        assert_eq!(level, Some(Level::Denied));
         tokio::time::advance(wait.saturating_sub(Duration::from_secs(1))).await;
-        quarantine.review(&present, None);
-        assert_eq!(quarantine.levels().len(), 1, "{wait:?}");
+        assert!(quarantine.due().is_empty(), "{wait:?}");
         tokio::time::advance(Duration::from_secs(1)).await;
-        quarantine.review(&present, None);
-        assert!(quarantine.levels().is_empty(), "{wait:?}");
+        quarantine.review(&present, None, &[]);
+        assert_eq!(quarantine.due(), [name("bad")], "{wait:?}");
+        assert_eq!(quarantine.levels().len(), 1, "it stays out meanwhile");
+        let is_news = quarantine.convict(&bad, &fault(None, None), PREFIX);
+        assert!(!is_news, "it is told the same once");
+        assert_eq!(quarantine.levels().len(), 1);
     }
+    quarantine.readmit(&name("bad"));
+    assert!(quarantine.levels().is_empty() && quarantine.due().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_is_given_another_try_when_the_configmap_changes() {
-    let bad = ingress("bad", "a.test", &["/"]);
+async fn who_is_held_is_told_what_nginx_says_once_that_is_known() {
+    let quarantine = Quarantine::default();
+    let bad = annotated(&ingress("bad", "a.test", &["/"]), "stream-snippet", "x;");
+    assert!(quarantine.hold(&bad, None, PREFIX));
+    assert!(!quarantine.hold(&bad, None, PREFIX), "it is held already");
+    assert!(quarantine.is_held(&name("bad")));
+    assert_eq!(quarantine.due(), [name("bad")]);
+    assert_eq!(
+        quarantine.levels(),
+        Levels::from([(name("bad"), Level::Denied)])
+    );
+    let about = fault(None, Some("stream-snippet"));
+    let known = quarantine.isolate(&bad, &about, PREFIX);
+    assert_eq!(known, Some(Level::Without("stream-snippet")));
+    let held = Quarantine::default();
+    held.hold(&bad, None, PREFIX);
+    let quarantine = held;
+    assert!(quarantine.convict(&bad, &about, PREFIX));
+    assert!(!quarantine.is_held(&name("bad")) && quarantine.due().is_empty());
+    let without = Levels::from([(name("bad"), Level::Without("stream-snippet"))]);
+    assert_eq!(quarantine.levels(), without, "as far out as needed");
+    assert_eq!(quarantine.reason(&name("bad")).as_deref(), Some("why"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_verdict_holds_until_something_that_matters_changes() {
+    let bad = annotated(
+        &ingress("bad", "a.test", &["/"]),
+        "auth-secret",
+        "shop/users",
+    );
     let settings = name("settings");
     let with = |data: &[(&str, &str)]| {
         let mut snapshot = snapshot(&[&bad]);
@@ -269,16 +303,26 @@ async fn it_is_given_another_try_when_the_configmap_changes() {
             .insert(settings.clone(), Arc::new(config_map));
         snapshot
     };
-    let quarantine = Quarantine::new(OnInvalid::LastGood);
     let (before, after) = (with(&[]), with(&[("allow-snippet-annotations", "false")]));
-    quarantine.review(&before, Some(&settings));
-    assert!(
-        quarantine
-            .isolate(&bad, &fault(None, None), PREFIX)
-            .is_some()
-    );
-    quarantine.review(&before, Some(&settings));
-    assert_eq!(quarantine.levels().len(), 1);
-    quarantine.review(&after, Some(&settings));
-    assert_eq!(quarantine.levels().len(), 0);
+    let quarantine = Quarantine::new(OnInvalid::LastGood);
+    let due = |snapshot: &Snapshot, changed: &[ObjectRef]| {
+        quarantine.review(snapshot, Some(&settings), changed);
+        let due = quarantine.due().len();
+        assert_eq!(quarantine.levels().len(), 1);
+        quarantine.convict(&bad, &fault(None, None), PREFIX);
+        due
+    };
+    quarantine.review(&before, Some(&settings), &[]);
+    let level = quarantine.isolate(&bad, &fault(None, None), PREFIX);
+    assert!(level.is_some());
+    let of = |kind, of: &str| ObjectRef::new(kind, name(of));
+    assert_eq!(due(&before, &[]), 0);
+    let others = [
+        of(ObjectKind::Secret, "other"),
+        of(ObjectKind::EndpointSlice, "users"),
+    ];
+    assert_eq!(due(&before, &others), 0);
+    assert_eq!(due(&before, &[of(ObjectKind::Secret, "users")]), 1);
+    assert_eq!(due(&after, &[]), 1);
+    assert_eq!(due(&after, &[]), 0);
 }

@@ -18,7 +18,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::webhook::{Client, LIMIT, PATIENCE, Webhook, exchange, review};
+use crate::webhook::{LIMIT, PATIENCE, Webhook, exchange, review};
 
 #[tokio::test]
 async fn bodies_have_a_limit() {
@@ -100,20 +100,30 @@ async fn slow_clients_are_left() {
 }
 
 #[tokio::test]
-async fn connections_have_a_limit() {
+async fn idle_connections_keep_nobody_out() {
     let limits = Limits {
-        connections: 1,
+        connections: 3,
         ..Limits::default()
     };
     let webhook = Webhook::start(limits, |_: &Ingress| Verdict::default()).await;
-    let first = webhook.connect().await;
-    let client = Client::trusting(&webhook.certificate());
-    let address = webhook.address;
-    let mut second = tokio::spawn(async move { client.connect(address).await });
-    let soon = timeout(Duration::from_millis(200), &mut second).await;
-    assert!(soon.is_err(), "there is no place for a second one");
-    drop(first);
-    second.await.unwrap().unwrap();
+    let mut silent = TcpStream::connect(webhook.address).await.unwrap();
+    let mut idle = [webhook.connect().await, webhook.connect().await];
+    // There is no place, and yet no wait: whoever has waited longest goes, one after the other.
+    let mut nothing = Vec::new();
+    webhook.review(&review("new", "/")).await;
+    let end = timeout(PATIENCE, silent.read_to_end(&mut nothing)).await;
+    // The end of a connection that nobody has greeted yet, be it a rough one.
+    assert!(!matches!(end.unwrap(), Ok(read) if read > 0));
+    let mut others = Vec::new();
+    for _ in 0..3 {
+        others.push(webhook.connect().await);
+    }
+    let end = timeout(PATIENCE, idle[0].read_to_end(&mut nothing)).await;
+    assert!(!matches!(end.unwrap(), Ok(read) if read > 0));
+    // The last one can be used.
+    let last = others.last_mut().unwrap();
+    let head = b"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 1\r\n\r\n{";
+    assert_eq!(exchange(last, head).await.status, 400);
 }
 
 #[tokio::test(flavor = "multi_thread")]
