@@ -171,6 +171,7 @@ pub(crate) fn merge(
         canaries: Canaries::default(),
     };
     for definition in canaries {
+        merge.tell_of_client_auth(definition);
         if let Some(backend) = &definition.default_backend {
             let targets = merge.all_of(&Host::catch_all());
             merge.join(definition, backend, &targets, &"spec.defaultBackend");
@@ -239,6 +240,23 @@ struct Merge<'a> {
 }
 
 impl<'a> Merge<'a> {
+    /// A canary sets nothing for its hosts. Whoever means to guard one is told.
+    fn tell_of_client_auth(&mut self, definition: &Definition) {
+        if definition.settings.server.client_auth.is_none() {
+            return;
+        }
+        let message = "has no effect in a canary: clients are asked for certificates where an Ingress that serves the \
+                       host says so";
+        let diagnostic = Diagnostic::new(
+            definition.reference(),
+            Severity::Warning,
+            Reason::InvalidAnnotation,
+            message,
+        );
+        let diagnostics = &mut self.canaries.diagnostics;
+        diagnostics.push(diagnostic.with_key("auth-tls-secret"));
+    }
+
     fn target(&mut self, host: &'a Host, path: &'a str, path_type: PathType) -> Option<Target<'a>> {
         let hosts = self.hosts;
         let locations = self.locations.entry(host).or_insert_with(|| {

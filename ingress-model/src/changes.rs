@@ -68,9 +68,11 @@ fn between<'a, K>(old: &'a ObjectMap<K>, new: &'a ObjectMap<K>) -> Vec<Change<'a
     let pointer = |object: Option<&'a Arc<K>>| object.map(Arc::as_ptr);
     let differences = old.differences(new);
     let changes = differences.filter(|(_, (old, new))| pointer(*old) != pointer(*new));
-    changes
-        .map(|(name, (old, new))| Change { name, old, new })
-        .collect()
+    let changes = changes.map(|(name, (old, new))| Change { name, old, new });
+    // At first all objects are new, later few are.
+    let mut all = Vec::with_capacity(if old.is_empty() { new.len() } else { 0 });
+    all.extend(changes);
+    all
 }
 
 /// The keys of both maps, each once and in order, with their values.

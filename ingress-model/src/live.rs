@@ -3,7 +3,12 @@
 
 mod variant;
 
-use std::{borrow::Borrow, collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    borrow::Borrow,
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, LazyLock},
+};
 
 use serde::{Serialize, Serializer};
 
@@ -46,7 +51,9 @@ impl UpstreamName {
     /// The backend of locations that nothing defines.
     #[must_use]
     pub fn default_backend() -> Self {
-        Self::new(Self::DEFAULT_BACKEND)
+        static NAME: LazyLock<UpstreamName> =
+            LazyLock::new(|| UpstreamName::new(UpstreamName::DEFAULT_BACKEND));
+        NAME.clone()
     }
 
     /// The text.

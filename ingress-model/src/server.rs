@@ -181,7 +181,8 @@ fn locations(
         .map(|rule| rule.paths.len());
     let count = paths.sum::<usize>();
     ledger.decisions.reserve_exact(count);
-    let mut entries = Wishes::with_capacity(count + claims.len() + 1);
+    let catch_alls = claims.iter().filter(|claim| claim.rule.is_none());
+    let mut entries = Wishes::with_capacity(count + catch_alls.count() + 1);
     for claim in claims {
         let definition = claim.definition.as_ref();
         let names = upstreams.names(definition);

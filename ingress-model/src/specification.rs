@@ -1,6 +1,9 @@
 //! Reads what an Ingress specifies. What cannot be used is reported and left out, all else is taken.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt::{self, Write as _},
+    sync::Arc,
+};
 
 use hashbrown::HashMap;
 use k8s_openapi::api::networking::v1::{HTTPIngressPath, Ingress, IngressBackend, IngressRule};
@@ -281,13 +284,13 @@ impl<'a> Reader<'a> {
         }
         self.base.clear();
         let namespace = self.name.namespace();
+        // The port mostly fits, too.
+        self.base.reserve(namespace.len() + service.len() + 8);
         for part in [namespace, "-", service, "-"] {
             self.base.push_str(part);
         }
-        match &port {
-            PortRef::Number(number) => self.base.push_str(&number.to_string()),
-            PortRef::Name(name) => self.base.push_str(name),
-        }
+        // A String takes whatever is written to it.
+        let _: fmt::Result = write!(self.base, "{port}");
         if self.uses.is_empty() {
             // Most Ingresses have one.
             self.uses.reserve_exact(1);
