@@ -16,6 +16,9 @@
 //! [`Live`] half (endpoints, balancing, canaries, certificates) is told to a running NGINX, which never reloads for it.
 //! [`plan()`] says which of the two a change touches, and why.
 //!
+//! A [`Merger`] reads again only what has changed, and the versions of the model share the rest ([`SharedMap`]), so that
+//! a small change costs little to find, to compare and to tell, however large the cluster.
+//!
 //! Ingresses are taken in the order of their creation. Where two define the same thing, [`ConflictPolicy`] decides:
 //! by default the last definition wins.
 //!
