@@ -347,3 +347,33 @@ fn what_an_api_server_would_refuse_is_an_error() {
         said.has_line(&[&["error"], parts].concat());
     }
 }
+
+#[test]
+fn many_findings_are_counted_by_reason() {
+    let line = "    nginx.ingress.kubernetes.io/whitelist-source-range: 10.0.0.0/8\n";
+    let ingress = |i: usize, more: &str| {
+        let text = SHOP.split("---\n").next().unwrap_or_default();
+        let text = text.replace("name: shop\n", &format!("name: shop-{i}\n"));
+        let text = text.replace("shop.test", &format!("shop-{i}.test"));
+        text.replace(
+            "  creationTimestamp",
+            &format!("  annotations:\n{more}  creationTimestamp"),
+        )
+    };
+    let rest = SHOP.split_once("---\n").map_or("", |(_, rest)| rest);
+    let files = |count: usize| {
+        let texts = (0..count).map(|i| ingress(i, line));
+        format!("{}---\n{rest}", texts.collect::<Vec<_>>().join("---\n"))
+    };
+    let few = manifests(&[("a.yaml", &files(20))]);
+    let many = manifests(&[("a.yaml", &files(21))]);
+    let few = run(&["lint", &from(&few), "--assume-nginx=debian-12"]);
+    assert!(few.text.ends_with(" objects\n"), "{}", few.text);
+    let many = run(&["lint", &from(&many), "--assume-nginx=debian-12"]);
+    assert!(
+        many.text
+            .ends_with("COUNT  LEVEL    REASON\n21     warning  DeprecatedAnnotation\n"),
+        "{}",
+        many.text
+    );
+}

@@ -1,10 +1,15 @@
 //! Findings for people.
 
+use std::{cmp::Reverse, collections::BTreeMap};
+
 use super::{
     super::table::Table,
-    finding::{Finding, Report},
+    finding::{Finding, Level, Report},
     place::Place,
 };
+
+/// How many findings are read one by one.
+const MANY: usize = 20;
 
 /// The findings as a table, and how many there are.
 pub(super) fn report(report: &Report) -> String {
@@ -24,7 +29,29 @@ pub(super) fn report(report: &Report) -> String {
     if !text.is_empty() {
         text.push('\n');
     }
-    text + &sum(report)
+    text + &sum(report) + &reasons(report)
+}
+
+/// How often there is each reason, the most frequent first, where there are too many findings to be read.
+fn reasons(report: &Report) -> String {
+    if report.findings.len() <= MANY {
+        return String::new();
+    }
+    let mut counts: BTreeMap<(Level, &str), usize> = BTreeMap::new();
+    for finding in &report.findings {
+        *counts.entry((finding.level, finding.reason)).or_default() += 1;
+    }
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_by_key(|((level, _), count)| (*level, Reverse(*count)));
+    let mut table = Table::new(["COUNT", "LEVEL", "REASON"]);
+    table.rows(counts.into_iter().map(|((level, reason), count)| {
+        [
+            count.to_string(),
+            level.as_str().to_owned(),
+            reason.to_owned(),
+        ]
+    }));
+    format!("\n{}", table.lines(true))
 }
 
 fn place(finding: &Finding) -> String {
