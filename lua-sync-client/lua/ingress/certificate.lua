@@ -8,9 +8,11 @@ local ocsp = require("ingress.ocsp")
 local servers = require("ingress.servers")
 local ssl = require("ngx.ssl")
 
+local byte = string.byte
 local lower = string.lower
-local gsub = string.gsub
+local sub = string.sub
 
+local DOT = byte(".")
 local DEFAULT_NAME = "_"
 -- Parsed certificates a worker keeps, about 10 KiB each.
 local CACHE_SIZE = 4096
@@ -69,6 +71,11 @@ local function parsed(uid)
   return fresh.pairs and fresh or nil
 end
 
+-- The name a client asks for, as names are kept. Patterns would keep LuaJIT from compiling a handshake's code.
+local function canonical(name)
+  return lower(byte(name, -1) == DOT and sub(name, 1, -2) or name)
+end
+
 local function find(name)
   local uid = servers.uid_for_name(name)
   local found = uid and parsed(uid)
@@ -98,7 +105,7 @@ function _M.call()
   if err then
     ngx.log(ngx.ERR, "reading the TLS server name: ", err)
   end
-  name = name and lower(gsub(name, "%.$", "")) or DEFAULT_NAME
+  name = name and canonical(name) or DEFAULT_NAME
   local found = find(name)
   if not found and servers.hosts:wait_to_be_told() then
     found = find(name)
