@@ -10,6 +10,7 @@ use crate::{
     host::Host,
     hosts::Entry,
     options::ConflictPolicy,
+    server::Claim,
 };
 
 /// A host that wants an alias, and the definition that says so.
@@ -56,11 +57,13 @@ pub(crate) fn settle(
             Some(_) => None,
             None => rivals.first().copied(),
         };
+        let is_guarded = |entry: &Entry| entry.claims.iter().all(Claim::is_refused);
+        let is_guarded = entries.get(alias).is_some_and(|entry| is_guarded(entry));
         if let Some((host, _)) = holder {
             settled.entry(host.clone()).or_default().push(alias.clone());
         }
         for (host, definition) in rivals.iter().skip(usize::from(holder.is_some())) {
-            diagnostics.push(conflict(alias, host, definition, holder));
+            diagnostics.push(conflict(alias, host, definition, holder, is_guarded));
         }
     }
     (settled, diagnostics)
@@ -71,9 +74,11 @@ fn conflict(
     host: &Host,
     definition: &Definition,
     holder: Option<Wish<'_>>,
+    is_guarded: bool,
 ) -> Diagnostic {
     let fault = match holder {
         Some((holder, by)) => format!("is one of host {holder}, as Ingress {} has it", by.name),
+        None if is_guarded => "is guarded by an Ingress that is refused".to_owned(),
         None => "has a server of its own".to_owned(),
     };
     let message = format!("{alias} is no alias of host {host}: it {fault}");

@@ -28,6 +28,8 @@ pub(crate) struct Definition {
     pub(crate) settings: Arc<IngressSettings>,
     /// Settings of its locations, with what Secrets and ConfigMaps hold filled in.
     pub(crate) location: Arc<LocationSettings>,
+    /// Settings of those paths that are closed, all else being served.
+    pub(crate) closed: Option<Arc<LocationSettings>>,
     /// The hosts of its rules, each once, sorted.
     pub(crate) hosts: Vec<HostRule>,
     pub(crate) default_backend: Option<BackendUse>,
@@ -45,6 +47,8 @@ pub(crate) struct Definition {
 pub(crate) struct HostRule {
     pub(crate) host: Host,
     pub(crate) paths: Vec<PathRule>,
+    /// Whether all of its paths are [closed](PathRule::closed), and it is no host of the version that is served.
+    pub(crate) closed: bool,
 }
 
 /// One path of a rule.
@@ -54,6 +58,8 @@ pub(crate) struct PathRule {
     pub(crate) path_type: PathType,
     pub(crate) backend: BackendUse,
     pub(crate) field: PathField,
+    /// Whether only a refused version of the Ingress has it.
+    pub(crate) closed: bool,
 }
 
 /// Where a path stands in its Ingress.
@@ -200,6 +206,66 @@ impl Definition {
         let secrets = secrets.map(|name| ObjectRef::new(ObjectKind::Secret, name.clone()));
         let maps = maps.into_iter().flatten();
         secrets.chain(maps.map(|name| ObjectRef::new(ObjectKind::ConfigMap, name.clone())))
+    }
+
+    /// Settings of a path's location.
+    pub(crate) fn settings_of(&self, path: &PathRule) -> &Arc<LocationSettings> {
+        let closed = self.closed.as_ref().filter(|_| path.closed);
+        closed.unwrap_or(&self.location)
+    }
+
+    /// Whether it answers for what nobody defines wherever a guard would, and has NGINX find paths in the same way. A
+    /// canary answers for nothing.
+    pub(crate) fn answers_wherever(&self, guard: &Self) -> bool {
+        // A further name might go to a host that the guard has not.
+        let is_host = |rule: &HostRule| guard.hosts.iter().any(|it| it.host == rule.host);
+        let names = &guard.settings.server.aliases;
+        self.settings.canary.is_none()
+            && (names.is_empty() || self.hosts.iter().all(is_host))
+            && self.matches_by_expression() == guard.matches_by_expression()
+            && (self.catch_all || !guard.catch_all)
+            && (self.default_backend.is_some() || guard.default_backend.is_none())
+    }
+
+    /// Whether it makes the paths of its hosts regular expressions, by `use-regex` or a rewrite.
+    fn matches_by_expression(&self) -> bool {
+        let rewrite = self.location.rewrite_target.as_ref();
+        self.location.use_regex || rewrite.is_some_and(|to| !to.as_str().is_empty())
+    }
+
+    /// Takes over the hosts and paths of a guard that it lacks, as closed ones. Answers whether there are any.
+    pub(crate) fn close_further(&mut self, guard: Self) -> bool {
+        let mut further = false;
+        for mut rule in guard.hosts {
+            for path in &mut rule.paths {
+                path.closed = true;
+                // It is not one of the Services that this version uses.
+                path.backend.index = usize::MAX;
+            }
+            let mut hosts = self.hosts.iter_mut();
+            if let Some(known) = hosts.find(|known| known.host == rule.host) {
+                let served = known.paths.len();
+                let is_known = |path: &PathRule, known: &HostRule| {
+                    let mut paths = known.paths.iter().take(served);
+                    paths.any(|it| it.path == path.path && it.path_type == path.path_type)
+                };
+                rule.paths.retain(|path| !is_known(path, known));
+                further |= !rule.paths.is_empty();
+                known.paths.append(&mut rule.paths);
+            } else {
+                further = true;
+                rule.closed = true;
+                self.hosts.push(rule);
+            }
+        }
+        if self.tls.is_empty() {
+            self.tls = guard.tls;
+        }
+        if further {
+            self.hosts.sort_by(|a, b| a.host.cmp(&b.host));
+            self.closed = Some(guard.location);
+        }
+        further
     }
 
     /// As the object of a diagnostic.

@@ -1,5 +1,7 @@
 //! All hosts: who claims each, and the server that results.
 
+mod guarded;
+
 use std::{collections::BTreeSet, sync::Arc};
 
 use hashbrown::{HashMap, HashSet};
@@ -45,6 +47,8 @@ pub(crate) struct Hosts {
     pub(crate) name_diagnostics: Vec<Diagnostic>,
     /// The claims to hosts that nobody serves: all of them are of [refused](crate::annotation::IngressSettings) Ingresses.
     unserved: HashMap<Host, Vec<Claim>>,
+    /// Those of the entries whose claims are such only: without them, others would answer in their place.
+    guarded: BTreeSet<Host>,
     /// Hosts that want aliases.
     aliased: BTreeSet<Host>,
     /// Hosts that want clients of another name redirected to them.
@@ -60,6 +64,17 @@ pub(crate) struct Causes<'a> {
     /// Definitions of which an upstream has another name now.
     pub(crate) renamed: Vec<Arc<Definition>>,
     pub(crate) secrets: &'a [Change<'a, Secret>],
+}
+
+/// What servers are built from, and those that an update built.
+struct Site<'a> {
+    context: &'a Context,
+    upstreams: &'a Upstreams,
+    secrets: &'a mut Secrets,
+    servers: Vec<(Host, Arc<Server>)>,
+    decisions: Vec<(Host, Arc<Vec<Decision>>)>,
+    /// Hosts that want no aliases any more.
+    bereft: Vec<Host>,
 }
 
 /// What an update changed.
@@ -83,9 +98,14 @@ impl Hosts {
         let touched = self.touched(causes);
         let removed = causes.edits.removed_names();
         let any = !touched.is_empty();
-        let mut servers = Vec::with_capacity(touched.len());
-        let mut decisions = Vec::with_capacity(touched.len());
-        let mut bereft = Vec::new();
+        let mut site = Site {
+            context,
+            upstreams,
+            secrets,
+            servers: Vec::with_capacity(touched.len()),
+            decisions: Vec::with_capacity(touched.len()),
+            bereft: Vec::new(),
+        };
         self.entries.reserve(touched.len());
         let mut touched = touched.into_iter().peekable();
         while let Some((host, first)) = touched.next() {
@@ -104,65 +124,84 @@ impl Hosts {
                 claims.extend(next);
             }
             sort(&mut claims, context.options.conflict_policy);
-            self.aliased.remove(&host);
-            self.redirecting.remove(&host);
-            self.passing.remove(&host);
+            self.forget(&host);
             let is_served = claims.iter().any(|claim| !claim.is_refused());
-            if !is_served && !host.is_catch_all() {
+            if is_served || host.is_catch_all() {
+                self.put_up(host, claims, old, &mut site);
+            } else {
                 self.servers.remove(&host);
                 self.decisions.remove(&host);
                 self.noted.remove(&host);
                 if !claims.is_empty() {
                     self.unserved.insert(host, claims);
                 }
-                continue;
             }
-            // What nobody serves needs no guard.
-            let counted = if is_served { claims.as_slice() } else { &[] };
-            let built = server::build(&host, counted, context, upstreams, secrets);
-            let mut aliases = old.as_ref().map_or(&[][..], |server| &server.aliases);
-            if built.aliases.is_some() {
-                self.aliased.insert(host.clone());
-            } else if !aliases.is_empty() {
-                bereft.push(host.clone());
-                aliases = &[];
-            }
-            let redirected = old.as_ref().and_then(|server| server.redirected.as_ref());
-            let redirected = redirected.filter(|_| built.redirects);
-            if built.redirects {
-                self.redirecting.insert(host.clone());
-            }
-            if built.passthrough.is_some() {
-                self.passing.insert(host.clone());
-            }
-            let server = with_names(&built.server, aliases, redirected);
-            let server = old.filter(|old| *old == server).unwrap_or(server);
-            servers.push((host.clone(), Arc::clone(&server)));
-            if built.decisions.is_empty() {
-                self.decisions.remove(&host);
-            } else {
-                decisions.push((host.clone(), Arc::clone(&built.decisions)));
-            }
-            if host.is_catch_all() || built.is_notable() {
-                self.noted.insert(host.clone());
-            } else {
-                self.noted.remove(&host);
-            }
-            let entry = Entry {
-                claims,
-                built,
-                server,
-            };
-            self.entries.insert(host, Box::new(entry));
         }
-        self.servers.extend(servers);
-        self.decisions.extend(decisions);
-        let mut aliases = bereft;
+        if any {
+            self.settle_guards(&mut site);
+        }
+        self.servers.extend(site.servers);
+        self.decisions.extend(site.decisions);
+        let mut aliases = site.bereft;
         if any {
             aliases.extend(self.settle_aliases(context.options.conflict_policy));
             self.settle_redirects();
         }
         Rebuilt { any, aliases }
+    }
+
+    /// Forgets what a host wants beyond its server.
+    fn forget(&mut self, host: &Host) {
+        self.guarded.remove(host);
+        self.aliased.remove(host);
+        self.redirecting.remove(host);
+        self.passing.remove(host);
+    }
+
+    /// Builds the server of a host.
+    fn put_up(
+        &mut self,
+        host: Host,
+        claims: Vec<Claim>,
+        old: Option<Arc<Server>>,
+        site: &mut Site<'_>,
+    ) {
+        let built = server::build(&host, &claims, site.context, site.upstreams, site.secrets);
+        let mut aliases = old.as_ref().map_or(&[][..], |server| &server.aliases);
+        if built.aliases.is_some() {
+            self.aliased.insert(host.clone());
+        } else if !aliases.is_empty() {
+            site.bereft.push(host.clone());
+            aliases = &[];
+        }
+        let redirected = old.as_ref().and_then(|server| server.redirected.as_ref());
+        let redirected = redirected.filter(|_| built.redirects);
+        if built.redirects {
+            self.redirecting.insert(host.clone());
+        }
+        if built.passthrough.is_some() {
+            self.passing.insert(host.clone());
+        }
+        let server = with_names(&built.server, aliases, redirected);
+        let server = old.filter(|old| *old == server).unwrap_or(server);
+        site.servers.push((host.clone(), Arc::clone(&server)));
+        if built.decisions.is_empty() {
+            self.decisions.remove(&host);
+        } else {
+            let decisions = Arc::clone(&built.decisions);
+            site.decisions.push((host.clone(), decisions));
+        }
+        if host.is_catch_all() || built.is_notable() {
+            self.noted.insert(host.clone());
+        } else {
+            self.noted.remove(&host);
+        }
+        let entry = Entry {
+            claims,
+            built,
+            server,
+        };
+        self.entries.insert(host, Box::new(entry));
     }
 
     /// The hosts to build again, sorted and perhaps repeated, with the claims that they get.

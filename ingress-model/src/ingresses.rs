@@ -177,17 +177,37 @@ fn read(
     entry.is_refused = true;
     let guard = Guard::read(ingress, &context.options, &context.config)
         .filter(|_| check_name(name).is_ok());
-    let earlier = fall_back(
-        name,
-        ingress,
-        guard.as_ref(),
-        snapshot,
-        context,
-        &mut entry.diagnostics,
-    );
-    let (served, definition) = earlier.unzip();
-    let definition = definition
-        .or_else(|| guard.map(|guard| stand_guard(name, ingress, guard, &mut entry.diagnostics)));
+    // One that was deleted and made anew is another Ingress.
+    let is_same = |earlier: &&Arc<Ingress>| earlier.metadata.uid == ingress.metadata.uid;
+    let earlier = snapshot.last_good.get(name).filter(is_same);
+    let guarding = guard
+        .as_ref()
+        .map(|guard| guarding(name, ingress, guard.clone()));
+    let mut said = Vec::new();
+    let fallen =
+        earlier.and_then(|it| fall_back(name, it, guard.as_ref(), snapshot, context, &mut said));
+    let (served, mut definition) = fallen.unzip();
+    let mut further = false;
+    match (&mut definition, guarding) {
+        (Some(served), Some(guarding)) if served.answers_wherever(&guarding) => {
+            further = served.close_further(guarding);
+        }
+        (_, Some(guarding)) => {
+            said = vec![(Severity::Warning, standing(&guarding))];
+            definition = Some(guarding);
+        }
+        (_, None) => {}
+    }
+    if further {
+        let message = "the hosts and paths that its last acceptable version lacks are closed";
+        said.push((Severity::Warning, message.into()));
+    }
+    let reason = refusal_of(&entry.diagnostics);
+    let said = said.into_iter().map(|(severity, message)| {
+        let about = ObjectRef::new(ObjectKind::Ingress, name.clone());
+        Diagnostic::new(about, severity, reason, message)
+    });
+    entry.diagnostics.extend(said);
     entry.definition = definition.map(Arc::new);
     (entry, served)
 }
@@ -256,29 +276,24 @@ fn settings(
 /// ```
 fn fall_back(
     name: &ObjectName,
-    refused: &Ingress,
+    earlier: &Arc<Ingress>,
     guard: Option<&Guard>,
     snapshot: &Snapshot,
     context: &Context,
-    diagnostics: &mut Vec<Diagnostic>,
+    said: &mut Vec<(Severity, String)>,
 ) -> Option<Served> {
-    // One that was deleted and made anew is another Ingress.
-    let is_same = |earlier: &&Arc<Ingress>| earlier.metadata.uid == refused.metadata.uid;
-    let earlier = snapshot.last_good.get(name).filter(is_same)?;
     let served = admit(name, earlier, guard, snapshot, context, &mut Vec::new())?;
     let (_, definition) = &served;
     let message = match &definition.location.denied {
         Some(fault) => format!("the paths of its last acceptable version are closed: {fault}"),
         None => "its last acceptable version goes on being served".to_owned(),
     };
-    let reason = refusal_of(diagnostics);
-    let about = ObjectRef::new(ObjectKind::Ingress, name.clone());
-    diagnostics.push(Diagnostic::new(about, Severity::Info, reason, message));
+    said.push((Severity::Info, message));
     Some(served)
 }
 
-/// A refused Ingress of which no version is served keeps what it guards closed: clients of its hosts are asked for
-/// certificates, and its paths answer 503. That is so where another Ingress serves the host; alone it is no host.
+/// A refused Ingress of which no version is served keeps what it guards closed: the paths that it would hold answer 503,
+/// and clients of its hosts are asked for certificates. Where nobody else would answer for a host, it is none.
 ///
 /// ```
 /// use ingress_model::testing::Fixture;
@@ -291,35 +306,29 @@ fn fall_back(
 /// assert!(server.client_auth.as_ref().unwrap().value.denied.is_some());
 /// assert!(server.locations.iter().any(|location| location.path == "/x/" && location.settings.denied.is_some()));
 /// ```
-fn stand_guard(
-    name: &ObjectName,
-    ingress: &Ingress,
-    guard: Guard,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Definition {
+fn guarding(name: &ObjectName, ingress: &Ingress, guard: Guard) -> Definition {
     let settings = Arc::new(guard.into_settings());
     let location = Arc::clone(&settings.location);
     let mut definition = Definition::read(name, ingress, settings, location, &mut Vec::new());
-    definition.default_backend = None;
-    definition.catch_all = false;
     definition.uses = Vec::new();
     if definition.settings.server.client_auth.is_none() {
         // Only who is asked for a certificate needs TLS.
         definition.tls = Vec::new();
     }
-    let asks = match &definition.settings.server.client_auth {
-        Some(auth) if auth.secret.is_err() => ", and these refuse every request",
+    definition
+}
+
+/// What becomes of the requests for what it guards.
+fn standing(guarding: &Definition) -> String {
+    let asks = match &guarding.settings.server.client_auth {
+        Some(auth) if auth.secret.is_err() => ", and these hosts refuse every request",
         Some(_) => ", and client certificates are asked for there",
         None => "",
     };
-    let reason = refusal_of(diagnostics);
-    diagnostics.push(Diagnostic::new(
-        definition.reference(),
-        Severity::Warning,
-        reason,
-        format!("what it guards is not open to everybody: its paths answer 503 on hosts that other Ingresses serve{asks}"),
-    ));
-    definition
+    format!(
+        "what it guards is not open to everybody: the paths that it would hold answer 503 on hosts for which other \
+         Ingresses answer{asks}"
+    )
 }
 
 /// Why the Ingress was refused.

@@ -87,12 +87,17 @@ pub enum Rule {
     LargerName,
     /// Both are in the same Ingress.
     SameIngress,
+    /// The other Ingress has a canary's settings, but is none.
+    NoCanary,
 }
 
 impl Rule {
     fn between(winner: &Definition, loser: &Definition) -> Self {
         if winner.name == loser.name {
             return Self::SameIngress;
+        }
+        if winner.settings.yields != loser.settings.yields {
+            return Self::NoCanary;
         }
         match winner.age.created.cmp(&loser.age.created) {
             std::cmp::Ordering::Less => Self::CreatedEarlier,
@@ -110,6 +115,7 @@ impl fmt::Display for Rule {
             Self::CreatedEarlier => "which was created earlier",
             Self::LargerName => "which was created at the same time and has the larger name",
             Self::SameIngress => "which defines it twice",
+            Self::NoCanary => "since one with a canary's settings takes nothing from another",
         })
     }
 }
@@ -147,8 +153,13 @@ impl<'a> Ledger<'a> {
             .map_or(Rule::Sole, |(loser, _)| Rule::between(winner, loser));
         let names = losers.iter().map(|(loser, _)| loser.name.clone()).collect();
         for (loser, key) in losers {
+            let closed = if winner.settings.is_refused {
+                "; that one is refused, and what it guards stays closed"
+            } else {
+                ""
+            };
             let message = format!(
-                "{subject} of host {} is held by Ingress {}, {}",
+                "{subject} of host {} is held by Ingress {}, {}{closed}",
                 self.host,
                 winner.name,
                 Rule::between(winner, loser)

@@ -37,9 +37,9 @@ impl Claim {
         self.rule.and_then(|rule| self.definition.hosts.get(rule))
     }
 
-    /// Whether all that holds of the Ingress is who is let in.
+    /// Whether nothing that the Ingress says about the host is served.
     pub(crate) fn is_refused(&self) -> bool {
-        self.definition.settings.is_refused
+        self.definition.settings.is_refused || self.rule().is_some_and(|rule| rule.closed)
     }
 }
 
@@ -201,7 +201,7 @@ fn locations(
             field: Some(path.field),
             service: Some(&path.backend.service),
             upstream: path.backend.upstream(names),
-            settings: &definition.location,
+            settings: definition.settings_of(path),
         });
         match policy {
             ConflictPolicy::LastDefinitionWins => entries.extend(paths.rev()),
@@ -250,10 +250,7 @@ fn locations(
 /// # Ok::<_, ingress_model::testing::FixtureError>(())
 /// ```
 fn root_owner(claims: &[Claim], policy: ConflictPolicy) -> Option<&Definition> {
-    let mut definitions = claims
-        .iter()
-        .filter(|claim| !claim.is_refused())
-        .map(|claim| claim.definition.as_ref());
+    let mut definitions = claims.iter().map(|claim| claim.definition.as_ref());
     let first = definitions.clone().next()?;
     let oldest = policy == ConflictPolicy::OldestWins;
     let owner = definitions.find(|one| oldest || one.default_backend.is_some());

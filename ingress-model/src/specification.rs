@@ -66,6 +66,7 @@ impl Definition {
             root_settings: root_settings(&location, catch_all),
             settings,
             location,
+            closed: None,
             hosts,
             catch_all,
             default_backend,
@@ -166,7 +167,11 @@ impl<'a> Reader<'a> {
                 let field = PathField { rule: i, path: j };
                 paths.extend(self.path(path, field));
             }
-            hosts.push(HostRule { host, paths });
+            hosts.push(HostRule {
+                host,
+                paths,
+                closed: false,
+            });
         }
         hosts.sort_by(|a, b| a.host.cmp(&b.host));
         hosts.dedup_by(|next, kept| {
@@ -219,6 +224,7 @@ impl<'a> Reader<'a> {
             path_type,
             backend,
             field,
+            closed: false,
         })
     }
 

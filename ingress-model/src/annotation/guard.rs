@@ -38,7 +38,8 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// `None` if the Ingress guards nothing. A canary does not: it takes over the protection of others.
+    /// `None` if the Ingress guards nothing. A canary does not: it takes over the protection of others. One that asks
+    /// for nothing itself, but has the ConfigMap's authenticating service asked, does.
     pub(crate) fn read(
         ingress: &Ingress,
         options: &Options,
@@ -47,7 +48,9 @@ impl Guard {
         let mut diagnostics = Vec::new();
         let mut reader = Reader::new(ingress, options, config, &mut diagnostics);
         let mut settings = read(&mut reader);
-        if settings.canary.is_some() || !GUARDS.iter().any(|name| reader.asks_for(name)) {
+        let asks = settings.location.external_auth.is_some()
+            || GUARDS.iter().any(|name| reader.asks_for(name));
+        if settings.canary.is_some() || !asks {
             return None;
         }
         if reader.is_withheld("auth-tls-") {
@@ -67,8 +70,8 @@ impl Guard {
         Some(Self { settings, fault })
     }
 
-    /// What holds of the Ingress while no version of it is served: its paths are closed wherever another Ingress serves
-    /// the host, and clients of the host are asked for certificates.
+    /// What holds of the Ingress while no version of it is served: its paths, where it holds them, are closed, also
+    /// under its hosts' further names, and clients of its hosts are asked for certificates.
     pub(crate) fn into_settings(self) -> IngressSettings {
         let location = &self.settings.location;
         IngressSettings {
@@ -80,10 +83,10 @@ impl Guard {
             }),
             server: ServerSettings {
                 client_auth: self.settings.server.client_auth,
+                aliases: self.settings.server.aliases,
                 ..ServerSettings::default()
             },
-            // Whoever defines the same path or setting and is served holds it.
-            yields: true,
+            yields: self.settings.yields,
             is_refused: true,
             ..IngressSettings::default()
         }
@@ -99,12 +102,49 @@ impl Guard {
                 .client_auth
                 .clone_from(client_auth);
         }
-        let location = &earlier.location;
-        let is_open = location.basic_auth.is_none() && location.external_auth.is_none();
-        if is_open && self.fault.is_some() {
-            let location = Arc::make_mut(&mut Arc::make_mut(earlier).location);
-            location.denied.clone_from(&self.fault);
+        if earlier.yields && !self.settings.yields {
+            Arc::make_mut(earlier).yields = false;
         }
+        let aliases = &self.settings.server.aliases;
+        let named = &earlier.server.aliases;
+        if aliases.iter().any(|alias| !named.contains(alias)) {
+            let named = &mut Arc::make_mut(earlier).server.aliases;
+            named.extend(aliases.iter().cloned());
+            named.sort_unstable();
+            named.dedup();
+        }
+        let location = &earlier.location;
+        let own = &self.settings.location;
+        let is_open = location.basic_auth.is_none() && location.external_auth.is_none();
+        let asks = own.basic_auth.is_some() || own.external_auth.is_some();
+        let lists = (!own.allow.is_empty() && location.allow.is_empty())
+            || own
+                .deny
+                .iter()
+                .any(|network| !location.deny.contains(network));
+        if !(is_open && (self.fault.is_some() || asks) || lists) {
+            return;
+        }
+        let earlier = Arc::make_mut(earlier);
+        let location = Arc::make_mut(&mut earlier.location);
+        if is_open {
+            location.denied = location.denied.take().or_else(|| self.fault.clone());
+            location.basic_auth.clone_from(&own.basic_auth);
+            location.external_auth.clone_from(&own.external_auth);
+            location.satisfy = own.satisfy;
+            let references = &self.settings.references;
+            earlier.references.users = references.users;
+            earlier
+                .references
+                .request_headers
+                .clone_from(&references.request_headers);
+        }
+        if location.allow.is_empty() {
+            location.allow.clone_from(&own.allow);
+        }
+        location.deny.extend(&own.deny);
+        location.deny.sort_unstable();
+        location.deny.dedup();
     }
 }
 
@@ -213,5 +253,62 @@ mod tests {
         assert!(closed.unwrap().secret.is_err());
         let known = tightened(&odd, &[CLIENTS]).server.client_auth.clone();
         assert!(known.unwrap().secret.is_ok());
+    }
+
+    #[test]
+    fn earlier_versions_ask_what_the_refused_one_asks() {
+        let tightened = |refused: &[_], earlier: &[_]| {
+            let mut settings = Arc::new(crate::annotation::testing::settings(earlier).unwrap());
+            guard(refused).unwrap().tighten(&mut settings);
+            settings
+        };
+        let open = tightened(&[REFUSED, BASIC[0], BASIC[1]], &[]);
+        assert!(open.location.basic_auth.is_some() && open.references.users.is_some());
+        let url = ("auth-url", "http://auth.test/");
+        let asking = tightened(&[REFUSED, url], &[]);
+        assert!(asking.location.external_auth.is_some());
+        let another = tightened(&[REFUSED, url], &BASIC);
+        assert!(another.location.external_auth.is_none() && another.location.basic_auth.is_some());
+        let list = ("allowlist-source-range", "10.0.0.0/8");
+        assert_eq!(tightened(&[REFUSED, list], &[]).location.allow.len(), 1);
+        let other = ("allowlist-source-range", "192.0.2.0/24");
+        let kept = tightened(&[REFUSED, list], &[other]);
+        assert_eq!(kept.location.allow[0].to_string(), other.1);
+        let both = [
+            ("denylist-source-range", "192.0.2.1"),
+            ("denylist-source-range", "192.0.2.2"),
+        ];
+        assert_eq!(
+            tightened(&[REFUSED, both[0]], &[both[1]])
+                .location
+                .deny
+                .len(),
+            2
+        );
+    }
+
+    #[test]
+    fn the_config_maps_service_is_asked_for_by_all() {
+        let mut config = GlobalConfig::default();
+        let data = [("global-auth-url".to_owned(), "http://auth.test/".to_owned())];
+        let map = k8s_openapi::api::core::v1::ConfigMap {
+            data: Some(data.into()),
+            ..Default::default()
+        };
+        config.clone_from(&GlobalConfig::parse(&map, &mut Vec::new()));
+        let guard =
+            |annotations: &[_]| Guard::read(&ingress(annotations), &Options::default(), &config);
+        assert!(guard(&[REFUSED]).is_some());
+        assert!(guard(&[REFUSED, ("enable-global-auth", "false")]).is_none());
+    }
+
+    #[test]
+    fn a_guard_keeps_its_place_and_its_names() {
+        let guard = |annotations: &[_]| guard(annotations).unwrap().into_settings();
+        let url = ("auth-url", "http://auth.test/");
+        let named = guard(&[REFUSED, url, ("server-alias", "b.test")]);
+        assert_eq!(named.server.aliases[0].as_str(), "b.test");
+        assert!(!named.yields);
+        assert!(guard(&[REFUSED, url, ("canary", "false"), ("canary-weight", "5")]).yields);
     }
 }

@@ -72,7 +72,7 @@ pub struct IngressSettings {
     pub canary: Option<TrafficShaping>,
     /// That it holds nothing which another Ingress defines too: it is a canary that is switched off.
     pub yields: bool,
-    /// That no version of the Ingress is served: nothing holds but who is let in.
+    /// That no version of the Ingress is served: its paths are closed.
     pub is_refused: bool,
     /// Raw configuration for the stream block (`stream-snippet`).
     pub stream_snippet: Option<Snippet>,

@@ -192,8 +192,8 @@ registry of the crate `ingress-model`; a test keeps the two equal.
 * **Change** says whether a changed value reloads NGINX.
 * **Misused** is what a value that cannot be used leads to, besides a warning: the default holds, the location or host is
   closed (503, or 403 where client certificates are asked for), or the Ingress is not served. An Ingress that is not
-  served goes on keeping out whom it was to keep out: where other Ingresses serve its hosts, its paths answer 503, and
-  client certificates are asked for.
+  served goes on keeping out whom it was to keep out: where other Ingresses would answer for its hosts, the paths that
+  it would hold answer 503, and client certificates are asked for.
 * **Raw configuration** (`…-snippet`) is left out, with a warning, unless the ConfigMap's `allow-snippet-annotations` is
   `true`; where it is, the risk counts.
 ";

@@ -148,6 +148,7 @@ fn affinity<'a>(
     let mut affinity = users.clone().next()?.affinity()?.clone();
     let everywhere = HostRule {
         host: Host::catch_all(),
+        closed: false,
         paths: Vec::new(),
     };
     for user in users {

@@ -106,6 +106,30 @@ fn an_overview_has_canaries_beside_their_paths() {
 }
 
 #[test]
+fn what_a_canary_wants_of_a_header_is_told() {
+    let by = |more: (&'static str, &'static str)| {
+        [("canary", "true"), ("canary-by-header", "x-region"), more]
+    };
+    for (more, value, pattern) in [
+        (("canary-weight", "0"), None, None),
+        (("canary-by-header-value", "eu"), Some("eu"), None),
+        (("canary-by-header-pattern", "^eu"), None, Some("^eu")),
+    ] {
+        let served = served(&[
+            ingress("main", &[], &rule("a.test", "/", "one")),
+            ingress("next", &by(more), &rule("a.test", "/", "two")),
+            web("one"),
+            web("two"),
+        ]);
+        let explanation = served.explainer().request("a.test", "/").unwrap();
+        let canary = &explanation.upstream.unwrap().canaries[0];
+        assert_eq!(canary.header.as_deref(), Some("x-region"));
+        assert_eq!(canary.header_value.as_deref(), value);
+        assert_eq!(canary.header_pattern.as_deref(), pattern);
+    }
+}
+
+#[test]
 fn backends_are_told_with_their_services() {
     let config = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: tcp, namespace: shop}\n\
         data: {'9000': 'shop/two:80', '9001': 'shop/gone:80'}\n";

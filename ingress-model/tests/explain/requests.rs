@@ -123,11 +123,7 @@ fn what_answers_in_place_of_an_endpoint_is_told() {
     for (host, path, want) in [
         ("a.test", "/", (302, "$scheme://$http_host/app")),
         ("b.test", "/x", (301, "https://other.test")),
-        (
-            "www.d.test",
-            "/",
-            (308, "$pass_access_scheme://d.test$redirect_uri"),
-        ),
+        ("www.d.test", "/", (308, "$scheme://d.test$request_uri")),
     ] {
         let Answer::Redirect { status, target } = explain(&served, host, path).answer else {
             panic!("{host}{path}")

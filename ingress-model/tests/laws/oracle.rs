@@ -59,6 +59,19 @@ fn created(ingress: &Ingress) -> Timestamp {
     created.map_or(Timestamp::MIN, |time| time.0)
 }
 
+/// Names all Ingresses that are refused, and hold what they define all the same, since they guard it.
+fn guarding<'a>(snapshot: &'a Snapshot, outcome: &Outcome) -> Vec<(&'a ObjectName, &'a Ingress)> {
+    let all = snapshot.ingresses.iter();
+    let guarding = all.filter(|(name, ingress)| {
+        outcome.last_good.get(name).is_none()
+            && annotation(ingress, "canary") != Some("true")
+            && annotation(ingress, "auth-tls-secret").is_some()
+    });
+    guarding
+        .map(|(name, ingress)| (name, ingress.as_ref()))
+        .collect()
+}
+
 /// Names all Ingresses that are served, and are no canaries.
 fn served<'a>(snapshot: &'a Snapshot, outcome: &Outcome) -> Vec<(&'a ObjectName, &'a Ingress)> {
     let all = snapshot.ingresses.iter();
@@ -73,6 +86,7 @@ fn served<'a>(snapshot: &'a Snapshot, outcome: &Outcome) -> Vec<(&'a ObjectName,
 /// A cluster, and what the rules made of it.
 pub(crate) struct Oracle<'a> {
     served: Vec<(&'a ObjectName, &'a Ingress)>,
+    guarding: Vec<(&'a ObjectName, &'a Ingress)>,
     outcome: &'a Outcome,
     policy: ConflictPolicy,
 }
@@ -85,6 +99,7 @@ impl<'a> Oracle<'a> {
     ) -> Self {
         Self {
             served: served(snapshot, outcome),
+            guarding: guarding(snapshot, outcome),
             outcome,
             policy,
         }
@@ -92,7 +107,8 @@ impl<'a> Oracle<'a> {
 
     /// The Ingress among several that holds what all of them define.
     fn holder(&self, mut among: impl FnMut(&Ingress) -> bool) -> Option<&'a ObjectName> {
-        let rivals = self.served.iter().filter(|(_, ingress)| among(ingress));
+        let holding = self.holding();
+        let rivals = holding.filter(|(_, ingress)| among(ingress));
         let holder = rivals.max_by_key(|(name, ingress)| {
             let age = created(ingress).as_second();
             // Served and not a canary, but with a canary's weight: it is switched off.
@@ -105,8 +121,8 @@ impl<'a> Oracle<'a> {
         holder.map(|(name, _)| *name)
     }
 
-    fn is_refused(&self, name: &ObjectName) -> bool {
-        self.served.iter().all(|(served, _)| *served != name)
+    fn holding(&self) -> impl Iterator<Item = &(&'a ObjectName, &'a Ingress)> {
+        self.served.iter().chain(&self.guarding)
     }
 
     fn decided(&self, host: &Host, subject: &Subject) -> Option<&'a ObjectName> {
@@ -116,12 +132,13 @@ impl<'a> Oracle<'a> {
     }
 
     pub(crate) fn check(&self) -> Law {
-        let hosts: BTreeSet<_> = self
-            .served
-            .iter()
-            .flat_map(|(_, ingress)| hosts(ingress))
-            .collect();
-        for host in &hosts {
+        let served = self.served.iter();
+        let mut claimed: BTreeSet<_> = served.flat_map(|(_, ingress)| hosts(ingress)).collect();
+        let guarded = self.guarding.iter();
+        let guarded = guarded.flat_map(|(_, ingress)| hosts(ingress));
+        let servers = &self.outcome.model.layout.servers;
+        claimed.extend(guarded.filter(|host| servers.contains_key(host)));
+        for host in &claimed {
             self.check_paths(host)?;
             self.check_tls(host)?;
             for name in [
@@ -130,27 +147,28 @@ impl<'a> Oracle<'a> {
                 "ssl-prefer-server-ciphers",
                 "auth-tls-secret",
             ] {
-                let holder =
-                    self.holder(|one| defines(one, host) && annotation(one, name).is_some());
+                let holder = self.holder(|one| {
+                    let is_served = self
+                        .served
+                        .iter()
+                        .any(|(_, served)| std::ptr::eq(*served, one));
+                    let counts = is_served || ["auth-tls-secret", "server-alias"].contains(&name);
+                    counts && defines(one, host) && annotation(one, name).is_some()
+                });
                 let decided = self.decided(host, &Subject::Setting(name));
-                // Whoever is refused goes on guarding, where nobody else does.
-                let guard = decided.filter(|name| self.is_refused(name));
-                let guard = guard.filter(|_| name == "auth-tls-secret");
-                let holder = holder.or(guard);
                 ensure!(
                     decided == holder,
                     "{name} of {host}: {decided:?}, not {holder:?}"
                 );
             }
         }
-        self.check_aliases(&hosts)
+        self.check_aliases(&claimed)
     }
 
     fn check_paths(&self, host: &Host) -> Law {
         let server = &self.outcome.model.layout.servers[host];
         let wanted: BTreeSet<_> = self
-            .served
-            .iter()
+            .holding()
             .flat_map(|(_, ingress)| paths(ingress))
             .collect();
         for (_, path, kind) in wanted.iter().filter(|(on, ..)| on == host) {
@@ -191,11 +209,8 @@ impl<'a> Oracle<'a> {
             ConflictPolicy::OldestWins => any,
         };
         let decided = self.decided(host, &Subject::Tls);
-        // Without TLS nobody could be asked for a certificate: whoever is refused brings it along.
-        let guard = decided.filter(|name| self.is_refused(name));
-        let guard = guard.filter(|_| self.holder(lists).is_none());
         ensure!(
-            decided == holder || guard.is_some(),
+            decided == holder,
             "TLS of {host}: {decided:?}, not {holder:?}"
         );
         let is_tls = self.outcome.model.layout.servers[host].tls;
@@ -208,11 +223,7 @@ impl<'a> Oracle<'a> {
         let mut wanted: BTreeMap<&str, BTreeSet<(&ObjectName, &Host)>> = BTreeMap::new();
         for host in hosts {
             if let Some(holder) = self.decided(host, &Subject::Setting("server-alias")) {
-                let (_, ingress) = self
-                    .served
-                    .iter()
-                    .find(|(name, _)| *name == holder)
-                    .unwrap();
+                let (_, ingress) = self.holding().find(|(name, _)| *name == holder).unwrap();
                 let alias = annotation(ingress, "server-alias").unwrap_or_default();
                 wanted.entry(alias).or_default().insert((holder, host));
             }
@@ -295,8 +306,14 @@ pub(crate) fn check_losers(snapshot: &Snapshot, outcome: &Outcome) -> Law {
             let served = outcome.last_good.get(name);
             created(served.or_else(|| snapshot.ingresses.get(name)).unwrap())
         };
+        let is_dormant = |name: &ObjectName| {
+            let served = outcome.last_good.get(name);
+            let ingress = served.or_else(|| snapshot.ingresses.get(name)).unwrap();
+            annotation(ingress, "canary-weight").is_some()
+        };
         let rule = match age(&decision.winner).cmp(&age(loser)) {
             _ if decision.winner == *loser => Rule::SameIngress,
+            _ if is_dormant(&decision.winner) != is_dormant(loser) => Rule::NoCanary,
             std::cmp::Ordering::Less => Rule::CreatedEarlier,
             std::cmp::Ordering::Equal => Rule::LargerName,
             std::cmp::Ordering::Greater => Rule::CreatedLater,
