@@ -1,9 +1,10 @@
 //! What the webhook reads as NGINX would: without NGINX, and with a model of all objects.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use controller_bin::{
     admission::{Inspector, Review, Reviewer},
+    nginx::program,
     store::Store,
 };
 use ingress_model::{ObjectName, Options};
@@ -28,6 +29,11 @@ fn annotation(name: &str, value: &str) -> Value {
 
 /// One who allows snippets, knows these Ingresses, and a map in the ConfigMap.
 fn reviewer(stored: Vec<Ingress>) -> Reviewer {
+    reviewer_with(stored, Directives::documented())
+}
+
+/// The same who knows these directives.
+fn reviewer_with(stored: Vec<Ingress>, directives: Directives) -> Reviewer {
     let config = json!({
         "metadata": {"namespace": "shop", "name": "settings"},
         "data": {
@@ -54,8 +60,48 @@ fn reviewer(stored: Vec<Ingress>) -> Reviewer {
             ["ngx_http_headers_more_filter_module.so"],
         ),
         environment: Environment::default(),
-        directives: Directives::documented(),
+        directives,
     })
+}
+
+#[tokio::test]
+async fn snippets_are_held_against_the_directives_of_the_nginx_that_is_there() {
+    let nginx = Path::new("/usr/sbin/nginx");
+    let directives = program::directives(nginx).await.unwrap();
+    let reviewer = reviewer_with(Vec::new(), directives);
+    let judge = |snippet: &str| {
+        let name = "configuration-snippet";
+        let verdict = reviewer.review(&ingress("new", &annotation(name, snippet), "/"));
+        let faults = verdict.faults.iter();
+        let faults: Vec<_> = faults
+            .map(|fault| (fault.key.clone(), fault.message.clone()))
+            .collect();
+        faults
+    };
+    for (snippet, said) in [
+        (
+            "add_header A b;\nset $x;",
+            "line 2: invalid number of arguments in \"set\" directive: it takes 2, and has 1",
+        ),
+        (
+            "proxy_read_timeout soon;",
+            "line 1: invalid value \"soon\" in \"proxy_read_timeout\" directive, it must be a time such as 30s or 5m",
+        ),
+        (
+            "limit_req zone=none;",
+            "line 1: zero size shared memory zone \"none\": no \"limit_req_zone\" of this configuration defines it",
+        ),
+        (
+            "root /a;\nroot /b;",
+            "line 2: \"root\" directive is duplicate",
+        ),
+    ] {
+        let key = "nginx.ingress.kubernetes.io/configuration-snippet".to_owned();
+        assert_eq!(judge(snippet), [(Some(key), said.to_owned())], "{snippet}");
+    }
+    // Nobody learns from the webhook which files there are.
+    assert_eq!(judge("include /no/such/file;"), []);
+    assert_eq!(judge("add_header A b; proxy_read_timeout 5m;"), []);
 }
 
 #[test]
