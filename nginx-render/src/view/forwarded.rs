@@ -40,6 +40,8 @@ pub(crate) struct ForwardedView {
 /// believes that header whoever sends it, so that clients must not where NGINX itself is the last hop.
 pub(crate) struct BothView {
     pub(crate) trusted: Vec<Printed>,
+    /// Whether all addresses of a family are trusted: NGINX would warn of a default beside them.
+    pub(crate) trusts_family: bool,
     /// The variable of the header as a client sends it, where that is refused.
     pub(crate) forged: Option<Printed>,
     /// The variable of the header that trusted proxies send.
@@ -117,6 +119,10 @@ impl ForwardedView {
                         .collect();
                     Ok(BothView {
                         trusted: networks().collect(),
+                        trusts_family: config
+                            .proxy_real_ip_cidr
+                            .iter()
+                            .any(|network| network.prefix_len() == 0),
                         forged: mixes.then(|| constant(header_variable(both_header))),
                         forwarded_for: constant(header_variable(
                             config.forwarded_for_header.as_str(),

@@ -135,16 +135,20 @@ pub(crate) fn note_lack(layout: &Layout, context: &Context<'_>, notes: &mut Vec<
     }
 }
 
-/// Whether any location takes gRPC without TLS. Where TLS may have ended at a proxy in front, any might.
+/// Whether any location takes gRPC without TLS. A PROXY header may tell that TLS has ended in front, so that any might.
+///
+/// A header may tell so as well (`use-forwarded-headers`), but a location that redirects does not count for that. Which of
+/// a PROXY header and `X-Forwarded-For` is to be believed is found out in the rewrite phase, so that `if` in snippets,
+/// ModSecurity and log lines of redirects would see NGINX's own socket in place of clients, at all hosts and for the sake
+/// of calls that hardly anybody makes.
 fn serves_grpc(layout: &Layout, config: &RenderConfig) -> bool {
-    let behind_proxy = config.use_forwarded_headers || config.use_proxy_protocol;
     layout.servers.values().any(|server| {
         server.locations.iter().any(|location| {
             let grpc = matches!(
                 protocol(location),
                 BackendProtocol::Grpc | BackendProtocol::Grpcs
             );
-            grpc && (behind_proxy || !routing::redirects(location, server))
+            grpc && (config.use_proxy_protocol || !routing::redirects(location, server))
         })
     })
 }

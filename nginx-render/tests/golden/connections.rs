@@ -2,12 +2,17 @@
 
 use std::path::Path;
 
-use ingress_model::{Layout, config::RenderConfig, layout::StreamServer, live::UpstreamName};
+use ingress_model::{
+    Layout,
+    config::RenderConfig,
+    layout::{BackendProtocol, LocationSettings, Modifier, StreamServer},
+    live::UpstreamName,
+};
 use nginx_render::{Capabilities, Environment, PassthroughPorts, Renderer};
 
 use crate::{
     golden,
-    support::{self, layout, literal, with_config},
+    support::{self, layout, literal, location, refusal, server, with_config},
 };
 
 #[test]
@@ -69,6 +74,40 @@ fn passthrough() {
     };
     let layout = with_config(layout([]), config);
     golden("passthrough_behind_a_proxy", &layout, passing);
+}
+
+/// Where connections are looked at before they are passed on, addresses of headers are known late, at all hosts.
+#[test]
+fn calls_that_are_redirected_need_no_look_at_connections() {
+    let main = |redirects: bool, use_proxy_protocol: bool| {
+        let settings = LocationSettings {
+            backend_protocol: BackendProtocol::Grpc,
+            force_ssl_redirect: redirects,
+            ..LocationSettings::default()
+        };
+        let config = RenderConfig {
+            use_forwarded_headers: true,
+            use_proxy_protocol,
+            ..RenderConfig::default()
+        };
+        let calls = location(Modifier::Prefix, "/", &settings);
+        let layout = with_config(layout([server("calls.test", [calls])]), config);
+        assert_eq!(refusal(&layout, |_| {}), None);
+        support::render(&layout).main
+    };
+    let redirected = main(true, false);
+    assert!(
+        redirected.contains("real_ip_header X-Forwarded-For;"),
+        "{redirected}"
+    );
+    assert!(!redirected.contains("run/http1.sock"), "{redirected}");
+    // A PROXY header may tell that TLS has ended in front.
+    assert!(main(true, true).contains("run/http1.sock"));
+    let served = main(false, false);
+    assert!(served.contains("run/http1.sock"), "{served}");
+    // NGINX would warn of a default beside it, at each load.
+    let trusted = "$proxy_protocol_addr_trusted {\n        0.0.0.0/0 1;\n    }";
+    assert!(served.contains(trusted), "{served}");
 }
 
 #[test]
