@@ -112,17 +112,12 @@ pub fn admit(candidate: &Ingress, snapshot: &Snapshot, options: &Options) -> Ver
 
     let mut verdict = Verdict::default();
     verdict.faults.extend(check_uid(candidate, &about));
-    let config = options.config_map.as_ref();
-    let config = config.and_then(|name| snapshot.config_maps.get(name));
-    let config = config.map_or_else(GlobalConfig::default, |map| {
-        GlobalConfig::parse(map, &mut Vec::new())
-    });
-    if config.policy.strict_validate_path_type {
-        let odd = odd_paths(candidate, &about, Severity::Error);
-        verdict.faults.extend(odd);
-    } else {
-        let odd = odd_paths(candidate, &about, Severity::Warning);
-        verdict.warnings.extend(odd);
+    for odd in odd_paths(candidate, snapshot, options) {
+        if odd.severity == Severity::Error {
+            verdict.faults.push(odd);
+        } else {
+            verdict.warnings.push(odd);
+        }
     }
     let referring = Snapshot {
         ingresses: reviewed.ingresses,
@@ -158,6 +153,64 @@ pub fn admit(candidate: &Ingress, snapshot: &Snapshot, options: &Options) -> Ver
     let rank = |fault: &Diagnostic| ORDER.iter().position(|reason| *reason == fault.reason);
     verdict.faults.sort_by_key(rank);
     verdict
+}
+
+/// The paths of an Ingress that look like regular expressions although their type says that they are none.
+///
+/// They are served all the same; but as errors, with `strict-validate-path-type`, they keep a new version of the Ingress
+/// from being stored, and are warnings without.
+///
+/// ```
+/// use ingress_model::{Options, Severity, Snapshot, odd_paths};
+/// use k8s_openapi::api::networking::v1::{
+///     HTTPIngressPath, HTTPIngressRuleValue, Ingress, IngressRule, IngressSpec,
+/// };
+///
+/// let path = HTTPIngressPath {
+///     path: Some("/cart(/|$)(.*)".into()),
+///     path_type: "Prefix".into(),
+///     ..HTTPIngressPath::default()
+/// };
+/// let http = Some(HTTPIngressRuleValue { paths: vec![path] });
+/// let rules = Some(vec![IngressRule { http, ..IngressRule::default() }]);
+/// let spec = Some(IngressSpec { rules, ..IngressSpec::default() });
+/// let ingress = Ingress { spec, ..Ingress::default() };
+/// let odd = odd_paths(&ingress, &Snapshot::default(), &Options::default());
+/// assert_eq!(odd.len(), 1);
+/// assert_eq!(odd[0].severity, Severity::Error);
+/// ```
+#[must_use]
+pub fn odd_paths(candidate: &Ingress, snapshot: &Snapshot, options: &Options) -> Vec<Diagnostic> {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"._-/".contains(&b);
+    let is_odd = |written: &Written<'_>| {
+        let path = written.path;
+        let is_plain = path.starts_with('/') && path.bytes().all(plain);
+        written.path_type != "ImplementationSpecific" && !path.is_empty() && !is_plain
+    };
+    let mut odd = paths(candidate).filter(is_odd).peekable();
+    if odd.peek().is_none() {
+        return Vec::new();
+    }
+    let config = options.config_map.as_ref();
+    let config = config.and_then(|name| snapshot.config_maps.get(name));
+    let config = config.map_or_else(GlobalConfig::default, |map| {
+        GlobalConfig::parse(map, &mut Vec::new())
+    });
+    let severity = if config.policy.strict_validate_path_type {
+        Severity::Error
+    } else {
+        Severity::Warning
+    };
+    let about = ObjectRef::new(ObjectKind::Ingress, name_of(candidate));
+    let fault = |written: Written<'_>| {
+        let message = format!(
+            "path {:?} cannot be used with pathType {}: it takes / and then letters, digits, '.', '_', '-' and '/'; \
+             regular expressions need pathType ImplementationSpecific",
+            written.path, written.path_type
+        );
+        Diagnostic::new(about.clone(), severity, Reason::InvalidPath, message).with_key(written.key)
+    };
+    odd.map(fault).collect()
 }
 
 /// A snapshot in which nothing is to be found that Ingresses refer to.
@@ -286,25 +339,6 @@ fn check_uid(candidate: &Ingress, about: &ObjectRef) -> Option<Diagnostic> {
     let reason = Reason::SuspiciousText;
     let fault = Diagnostic::new(about.clone(), Severity::Error, reason, message);
     Some(fault.with_key("metadata.uid"))
-}
-
-/// Paths that look like regular expressions although their type says that they are none.
-fn odd_paths(candidate: &Ingress, about: &ObjectRef, severity: Severity) -> Vec<Diagnostic> {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"._-/".contains(&b);
-    let is_odd = |written: &Written<'_>| {
-        let path = written.path;
-        let is_plain = path.starts_with('/') && path.bytes().all(plain);
-        written.path_type != "ImplementationSpecific" && !path.is_empty() && !is_plain
-    };
-    let fault = |written: Written<'_>| {
-        let message = format!(
-            "path {:?} cannot be used with pathType {}: it takes / and then letters, digits, '.', '_', '-' and '/'; \
-             regular expressions need pathType ImplementationSpecific",
-            written.path, written.path_type
-        );
-        Diagnostic::new(about.clone(), severity, Reason::InvalidPath, message).with_key(written.key)
-    };
-    paths(candidate).filter(is_odd).map(fault).collect()
 }
 
 /// A path as it stands in an Ingress.

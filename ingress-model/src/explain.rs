@@ -120,7 +120,7 @@ impl<'a> Explainer<'a> {
         let answer = match (to_app_root, location) {
             _ if is_redirected => Answer::Redirect {
                 status: layout.config.http_redirect_code,
-                target: format!("$pass_access_scheme://{}$redirect_uri", server.host),
+                target: format!("$scheme://{}$request_uri", server.host),
             },
             (Some(redirect), _) => redirect,
             (None, _) if is_own => Answer::Controller,

@@ -105,7 +105,7 @@ mod upstream;
 pub mod value;
 mod www;
 
-pub use admit::{AdmissionIndex, Verdict, admit};
+pub use admit::{AdmissionIndex, Verdict, admit, odd_paths};
 pub use config::GlobalConfig;
 pub use dependencies::Dependencies;
 pub use diagnostic::{Diagnostic, Reason, Severity};

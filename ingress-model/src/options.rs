@@ -66,7 +66,8 @@ pub struct Options {
     pub default_ssl_certificate: Option<ObjectName>,
     /// `--default-server-port`: where NGINX answers 404.
     pub default_server_port: u16,
-    /// Ports that a TCP or UDP service cannot have since the controller listens there.
+    /// Ports that a TCP or UDP service cannot have since the controller listens there. None by default: which ones these are
+    /// depends on flags about ports, of which the rules know nothing else.
     pub reserved_ports: Vec<u16>,
     /// Ports that a TCP service cannot have at present since another program listens there: NGINX could not load its
     /// configuration.

@@ -247,9 +247,13 @@ pub struct CanarySummary {
     pub ingress: Option<ObjectName>,
     /// Addresses with ports.
     pub endpoints: Vec<String>,
-    /// Requests with this header.
+    /// Requests with this header: where neither a value nor a pattern is given, with the value `always`.
     pub header: Option<String>,
-    /// Requests with this cookie.
+    /// The value that the header has to have.
+    pub header_value: Option<String>,
+    /// The regular expression that the header has to match; a value counts more.
+    pub header_pattern: Option<String>,
+    /// Requests with this cookie, with the value `always`.
     pub cookie: Option<String>,
     /// Its share of the other requests, out of [`CanarySummary::weight_total`].
     pub weight: u32,
@@ -315,6 +319,8 @@ pub(super) fn canary(backend: &Backend, ingress: Option<ObjectName>) -> CanarySu
         ingress,
         endpoints: endpoints(backend),
         header: given(&shaping.header),
+        header_value: given(&shaping.header_value),
+        header_pattern: given(&shaping.header_pattern),
         cookie: given(&shaping.cookie),
         weight: shaping.weight,
         weight_total: shaping.weight_total,
