@@ -155,6 +155,53 @@ fn a_request_is_explained_for_people() {
 }
 
 #[test]
+fn shares_and_settings_are_told_as_they_are() {
+    let canary = "
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: next
+  namespace: shop
+  annotations:
+    nginx.ingress.kubernetes.io/canary: 'true'
+    nginx.ingress.kubernetes.io/canary-by-header: x-region
+    WHAT
+    nginx.ingress.kubernetes.io/canary-by-cookie: next
+spec:
+  ingressClassName: nginx
+  rules:
+  - host: shop.test
+    http:
+      paths:
+      - {path: /cart, pathType: Prefix, backend: {service: {name: next, port: {number: 80}}}}
+";
+    for (what, told) in [
+        ("", "requests with header x-region: always, "),
+        (
+            "nginx.ingress.kubernetes.io/canary-by-header-value: eu",
+            "requests with header x-region: eu, ",
+        ),
+        (
+            "nginx.ingress.kubernetes.io/canary-by-header-pattern: ^eu",
+            "requests whose header x-region matches ^eu, ",
+        ),
+    ] {
+        let canary = canary.replace("WHAT", what);
+        let directory = manifests(&[("next.yaml", &canary), ("shop.yaml", SHOP)]);
+        let (_, text, _) = run(directory.path(), &["shop.test/cart"]);
+        let told = format!("{told}requests with cookie next=always (none)");
+        assert!(text.contains(&told), "{told}\n{text}");
+    }
+    // The path has a size of its own, of which the host as a whole knows nothing.
+    let directory = manifests(&[("shop.yaml", SHOP)]);
+    let (_, text, _) = run(directory.path(), &["shop.test"]);
+    assert!(
+        text.contains("\nAll settings of the host as a whole have their defaults; "),
+        "{text}"
+    );
+}
+
+#[test]
 fn the_readme_shows_what_is_printed() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let manifests = root.join("examples/quickstart/manifests");

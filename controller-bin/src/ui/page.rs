@@ -14,7 +14,7 @@ use jiff::Timestamp;
 
 use super::{
     board::{Board, Latest, Loaded},
-    words::{ago, count, day, moment, span, took},
+    words::{ago, count, day, moment, share, span, took},
 };
 use crate::{
     metrics::certificates::Facts,
@@ -391,8 +391,7 @@ fn canaries(backend: &Backend, live: &Live) -> Vec<String> {
     let shares = alternatives.map(|name| {
         let canary = live.backends.get(name);
         let shaping = canary.and_then(|canary| canary.traffic_shaping.as_ref());
-        let share =
-            shaping.map(|shaping| format!(", {} of {}", shaping.weight, shaping.weight_total));
+        let share = shaping.map(|shaping| format!(", {}", share(shaping)));
         format!("canary {name}{}", share.unwrap_or_default())
     });
     shares.collect()

@@ -1,7 +1,8 @@
-//! Times as people say them.
+//! Times, numbers and shares as people say them.
 
 use std::time::Duration;
 
+use ingress_model::live::TrafficShaping;
 use jiff::Timestamp;
 
 /// How long something took: `1.2 ms`, `3.4 s`.
@@ -50,6 +51,26 @@ pub(super) fn count(number: usize, word: &str) -> String {
     format!("{number} {word}{ending}")
 }
 
+/// Which requests a canary gets; `explain` says it in full.
+pub(super) fn share(shaping: &TrafficShaping) -> String {
+    let TrafficShaping {
+        weight,
+        weight_total,
+        ..
+    } = shaping;
+    let by = |what: &str, name: &str| (!name.is_empty()).then(|| format!("by {what} {name}"));
+    let parts = [
+        by("header", &shaping.header),
+        by("cookie", &shaping.cookie),
+        (*weight > 0).then(|| format!("{weight} of {weight_total}")),
+    ];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    if parts.is_empty() {
+        return "no requests".to_owned();
+    }
+    parts.join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,5 +91,25 @@ mod tests {
         let words = [(1, "Ingress"), (2, "Ingress"), (0, "host"), (1, "host")];
         let words = words.map(|(number, word)| count(number, word));
         assert_eq!(words, ["1 Ingress", "2 Ingresses", "0 hosts", "1 host"]);
+    }
+
+    #[test]
+    fn shares_name_what_decides() {
+        let by_header = TrafficShaping {
+            header: "x-region".into(),
+            ..TrafficShaping::default()
+        };
+        assert_eq!(share(&TrafficShaping::default()), "no requests");
+        assert_eq!(share(&by_header), "by header x-region");
+        let by_all = TrafficShaping {
+            weight: 5,
+            weight_total: 100,
+            cookie: "next".into(),
+            ..by_header
+        };
+        assert_eq!(
+            share(&by_all),
+            "by header x-region, by cookie next, 5 of 100"
+        );
     }
 }

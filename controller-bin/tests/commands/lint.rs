@@ -349,6 +349,38 @@ fn what_an_api_server_would_refuse_is_an_error() {
 }
 
 #[test]
+fn what_the_webhook_would_refuse_is_found_in_time() {
+    let regex = SHOP.replace(
+        "{path: /cart, pathType: Prefix,",
+        "{path: '/cart(/|$)(.*)', pathType: Prefix,",
+    );
+    assert_ne!(regex, SHOP);
+    let config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: config, namespace: shop}\n\
+        data: {strict-validate-path-type: 'false'}\n";
+    let directory = manifests(&[("a.yaml", &regex), ("config.yaml", config)]);
+    let lint = ["lint", &from(&directory), "--assume-nginx=debian-12"];
+    run(&lint).has_line(&[
+        "warning",
+        "a.yaml:1 ",
+        "spec.rules[0].http.paths[1].path",
+        "RefusedByWebhook",
+        "need pathType ImplementationSpecific",
+    ]);
+    let lax = [&lint[..], &["--configmap=shop/config", "--level=note"]].concat();
+    let said = run(&lax);
+    said.has_line(&["note", "OddPath", "the webhook warns of it"]);
+    assert!(!said.text.contains("RefusedByWebhook"), "{}", said.text);
+    let specific = regex.replace(
+        "(.*)', pathType: Prefix",
+        "(.*)', pathType: ImplementationSpecific",
+    );
+    let directory = manifests(&[("a.yaml", &specific)]);
+    let said = run(&["lint", &from(&directory), "--level=note"]);
+    assert!(!said.text.contains("OddPath"), "{}", said.text);
+    assert!(!said.text.contains("RefusedByWebhook"), "{}", said.text);
+}
+
+#[test]
 fn many_findings_are_counted_by_reason() {
     let line = "    nginx.ingress.kubernetes.io/whitelist-source-range: 10.0.0.0/8\n";
     let ingress = |i: usize, more: &str| {

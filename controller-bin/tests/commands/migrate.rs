@@ -45,11 +45,17 @@ spec:
     http:
       paths:
       - {path: /x, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}
+      - {path: /y, pathType: Prefix, backend: {service: {name: here, port: {number: 80}}}}
 ---
 apiVersion: v1
 kind: Service
 metadata: {name: address, namespace: shop}
 spec: {type: ExternalName, externalName: 10.9.9.9, ports: [{port: 80}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: here, namespace: shop}
+spec: {type: ExternalName, externalName: 127.0.0.1, ports: [{port: 80}]}
 ---
 apiVersion: networking.k8s.io/v1
 kind: Ingress
@@ -108,7 +114,15 @@ fn each_ingress_is_told_of() {
         &["shop/late", "answers 503 until this is mended"],
         &["shop/late", "UnknownAnnotation", "proxy-body-sice"],
         &["shop/special", "names a port only if the client does"],
-        &["shop/special", "external name is an IP address"],
+        &[
+            "shop/special",
+            "address is served although its external name is an IP address",
+        ],
+        &[
+            "shop/special",
+            "InvalidService",
+            "shop/here: its external name is this machine",
+        ],
         &[
             "shop/special",
             "hosts Special.test and special.test are one",
@@ -120,6 +134,7 @@ fn each_ingress_is_told_of() {
     ] {
         said.has_line(parts);
     }
+    assert!(!said.text.contains("shop/here is served"), "{}", said.text);
     let json = run(&[&words[..], &["-o=json", "--conflict-policy=oldest-wins"]].concat()).json();
     let ingresses = json["ingresses"].as_array().expect("it is a list");
     let topics: Vec<_> = ingresses

@@ -77,7 +77,7 @@ fn request(explanation: &Explanation, defaults: bool) -> Vec<String> {
         table.lines(false),
         next_in_line(&explanation.others),
         first_in_line(&explanation.unknown),
-        settings(&explanation.settings, defaults),
+        settings(&explanation.settings, "", defaults),
         conflicts(
             explanation
                 .conflicts
@@ -106,7 +106,7 @@ fn host(explanation: &HostExplanation, defaults: bool) -> Vec<String> {
     vec![
         table.lines(false),
         paths(std::slice::from_ref(&explanation.summary)),
-        settings(&explanation.settings, defaults),
+        settings(&explanation.settings, " of the host as a whole", defaults),
         conflicts(
             explanation
                 .conflicts
@@ -253,7 +253,8 @@ fn first_in_line(locations: &[LocationSummary]) -> String {
     table.lines(true)
 }
 
-fn settings(settings: &[Setting], defaults: bool) -> String {
+/// Settings in effect; `scope` says whose they are where that is not plain.
+fn settings(settings: &[Setting], scope: &str, defaults: bool) -> String {
     let mut table = Table::new(["SETTING", "VALUE", "FROM", ""]);
     let mut is_hidden = false;
     for setting in settings {
@@ -273,7 +274,9 @@ fn settings(settings: &[Setting], defaults: bool) -> String {
     if is_hidden {
         let which = if text.is_empty() { "All" } else { "All other" };
         text += which;
-        text += " settings have their defaults; --defaults shows them.\n";
+        text += " settings";
+        text += scope;
+        text += " have their defaults; --defaults shows them.\n";
     }
     text
 }

@@ -138,11 +138,18 @@ pub(in crate::command) fn canary(canary: &CanarySummary) -> String {
 
 /// Which requests a canary takes, and where to.
 pub(in crate::command) fn share(canary: &CanarySummary) -> String {
-    let header = canary.header.as_ref();
+    let header =
+        canary.header.as_ref().map(
+            |name| match (&canary.header_value, &canary.header_pattern) {
+                (Some(value), _) => format!("requests with header {name}: {value}"),
+                (None, Some(pattern)) => format!("requests whose header {name} matches {pattern}"),
+                (None, None) => format!("requests with header {name}: always"),
+            },
+        );
     let cookie = canary.cookie.as_ref();
     let parts = [
-        header.map(|name| format!("requests with header {name}")),
-        cookie.map(|name| format!("requests with cookie {name}")),
+        header,
+        cookie.map(|name| format!("requests with cookie {name}=always")),
         Some(format!("{} of {}", canary.weight, canary.weight_total)).filter(|_| canary.weight > 0),
     ];
     let parts: Vec<_> = parts.into_iter().flatten().collect();

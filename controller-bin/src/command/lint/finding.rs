@@ -148,6 +148,23 @@ impl Finding {
         }
     }
 
+    /// A path that the webhook complains of, be it as a reason to refuse its Ingress or as a warning.
+    pub(super) fn unadmitted(said: &Diagnostic) -> Self {
+        let (level, reason, does) = match said.severity {
+            Severity::Error => (Level::Warning, "RefusedByWebhook", "refuses this Ingress"),
+            Severity::Warning | Severity::Info => (Level::Note, "OddPath", "warns of it"),
+        };
+        Self {
+            level,
+            reason,
+            message: format!(
+                "it is served, but the webhook {does} (ConfigMap key strict-validate-path-type): {}",
+                said.message
+            ),
+            ..Self::diagnostic(said)
+        }
+    }
+
     /// An annotation under a former name.
     pub(super) fn deprecated(ingress: &ObjectName, key: &str, present: &str) -> Self {
         Self {

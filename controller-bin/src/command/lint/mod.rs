@@ -1,7 +1,7 @@
 //! `nginx-ingress-controller lint`: what is wrong with objects, for people, for CI and for code scanners.
 //!
 //! There are no rules here. Findings are the [diagnostics](ingress_model::Diagnostic) of a merge, what is wrong with
-//! manifests themselves, what an API server would refuse of them, what the renderer could not write down, and what NGINX would refuse.
+//! manifests themselves, what an API server or the webhook would refuse of them, what the renderer could not write down, and what NGINX would refuse.
 
 mod finding;
 mod place;
@@ -11,7 +11,7 @@ mod text;
 use std::{fs, io::Write};
 
 use clap::{Parser, ValueEnum};
-use ingress_model::{annotation, manifests::review};
+use ingress_model::{annotation, manifests::review, odd_paths};
 use nginx_render::syntax;
 
 pub use self::finding::Level;
@@ -116,6 +116,7 @@ impl LintArgs {
         let mut findings = of_manifests(&found);
         findings.extend(merged.outcome.diagnostics.iter().map(Finding::diagnostic));
         findings.extend(deprecated(&found, &merged));
+        findings.extend(unadmitted(&found, &merged));
         findings.extend(of_nginx(&found, &merged, &target)?);
         let places = Places::read(&found.files);
         findings.extend(slips(&found));
@@ -176,6 +177,15 @@ fn deprecated(found: &Objects, merged: &Merged) -> Vec<Finding> {
         Some(Finding::deprecated(name, key, info.name))
     });
     former.collect()
+}
+
+/// Paths that are served, but that the webhook does not let through once their Ingress changes.
+fn unadmitted(found: &Objects, merged: &Merged) -> Vec<Finding> {
+    let served = |(name, _): &(&_, &_)| merged.outcome.last_good.get(name).is_some();
+    let ingresses = found.snapshot.ingresses.iter().filter(served);
+    let odd = ingresses
+        .flat_map(|(_, ingress)| odd_paths(ingress, &found.snapshot, &merged.options).into_iter());
+    odd.map(|said| Finding::unadmitted(&said)).collect()
 }
 
 /// What the renderer could not write down, and what NGINX would refuse.

@@ -198,7 +198,10 @@ impl Comparison<'_> {
         let spec = snapshot.services.get(service);
         let spec = spec.and_then(|service| service.spec.as_ref());
         let external = spec.and_then(|spec| spec.external_name.as_deref());
-        if external.is_some_and(|name| name.parse::<IpAddr>().is_ok()) {
+        // An address of this machine has no endpoints here either, of which a diagnostic tells.
+        let address = external.and_then(|name| name.parse::<IpAddr>().ok());
+        let address = address.map(|address| address.to_canonical());
+        if address.is_some_and(|address| !address.is_loopback() && !address.is_unspecified()) {
             add(
                 ingress,
                 Topic::ExternalAddress,
