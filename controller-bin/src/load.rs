@@ -389,7 +389,10 @@ impl Loader {
             let began = Instant::now();
             let refusal = match &rendered {
                 Ok(_) if is_known => None,
-                Ok(rendered) => self.configuration.test(rendered).await?.err(),
+                Ok(rendered) => match reading::trespass(rendered) {
+                    Some(refusal) => Some(refusal),
+                    None => self.configuration.test(rendered).await?.err(),
+                },
                 Err(error) => Some(Refusal::of(chain(error))),
             };
             let Some(refusal) = refusal else {

@@ -417,3 +417,49 @@ async fn whom_nginx_refuses_guards_paths_among_expressions_too() {
     site.answers("host.test", "/", 200, "one").await;
     site.answers("host.test", "/admin/x", 503, "").await;
 }
+
+/// NGINX takes a `listen` at an address that is within one of ours, and gives it everybody's requests; those of the
+/// controller, too, if it is the one of the status server.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_snippet_takes_no_address_and_no_name_of_others() {
+    let one = Backend::start("one").await;
+    let two = Backend::start("two").await;
+    let allowed = "{allow-snippet-annotations: 'true', annotations-risk-level: Critical}";
+    let site = Site::with_flags(
+        &[CONFIG_MAP_FLAG],
+        &[
+            ("one.yaml", one.service("one")),
+            ("two.yaml", two.service("two")),
+            ("app.yaml", ingress("app", "b.test", "one", "")),
+            ("config.yaml", config_map(allowed)),
+        ],
+    )
+    .await;
+    site.answers("b.test", "/", 200, "one").await;
+    let snippets = [
+        format!("listen 127.0.0.1:{};", site.ports.http),
+        format!("listen 127.0.0.1:{};", site.ports.status),
+        "server_name b.test;".to_owned(),
+    ];
+    for (snippet, round) in snippets.iter().zip(1..) {
+        let annotations = format!("{{nginx.ingress.kubernetes.io/server-snippet: '{snippet}'}}");
+        let thief = annotated("thief", "a.test", "two", &annotations, "/", "");
+        site.write("thief.yaml", &thief);
+        let later = format!("later{round}.test");
+        site.write("later.yaml", &ingress("later", &later, "one", ""));
+        site.answers(&later, "/", 200, "one").await;
+        site.answers("a.test", "/", 503, "").await;
+        site.answers("b.test", "/", 200, "one").await;
+    }
+    // Endpoints still change, and who mends it is served.
+    site.write("service.yaml", &two.service("one"));
+    site.remove("one.yaml");
+    site.answers("b.test", "/", 200, "two").await;
+    site.write("thief.yaml", &ingress("thief", "a.test", "two", ""));
+    site.answers("a.test", "/", 200, "two").await;
+    assert!(
+        site.logged("is one of the controller's") > 0 && site.logged("another server's name") > 0,
+        "{}",
+        site.log()
+    );
+}

@@ -10,6 +10,7 @@
 mod commands;
 mod directives;
 mod program;
+mod trespass;
 mod unknown;
 mod values;
 mod variables;
@@ -113,7 +114,8 @@ pub fn check_with_files(
         files,
         is_raw: &|line| snippet(line).is_some(),
     };
-    for (line, reason) in whole.faults() {
+    let trespasses = trespass::faults(&statements, |line| snippet(line).is_some());
+    for (line, reason) in whole.faults().into_iter().chain(trespasses) {
         if let Some((source, line)) = snippet(line) {
             faults.add(source, || {
                 Fault::new(source, format!("line {line}: {reason}"))
@@ -132,6 +134,38 @@ pub fn check_with_files(
         }
     }
     faults.found
+}
+
+/// What NGINX takes of snippets, but must not be given: by a `listen` at one of the controller's own ports, or by the
+/// `server_name` of another host, a snippet gets the requests of others, those by which NGINX is told of endpoints and keys
+/// among them. [`check`] finds it, too.
+#[must_use]
+pub fn trespasses(rendered: &Rendered) -> Vec<Fault> {
+    let raw: Vec<_> = rendered.source_map.raw().collect();
+    let lines: Vec<_> = rendered.main.lines().collect();
+    let is_possible = |first: usize, last: usize| {
+        let text = lines.get(first.saturating_sub(1)..last);
+        text.is_some_and(|text| text.iter().any(|line| trespass::is_possible(line)))
+    };
+    if !raw
+        .iter()
+        .any(|(_, first, last)| is_possible(*first, *last))
+    {
+        return Vec::new();
+    }
+    let raw: BTreeMap<_, _> = raw.into_iter().map(|it| (it.1, it)).collect();
+    let snippet = |line: usize| {
+        let (_, it) = raw.range(..=line).next_back()?;
+        (line <= it.2).then_some(*it)
+    };
+    let statements = words::read(&rendered.main, Block::Main).unwrap_or_default();
+    let found = trespass::faults(&statements, |line| snippet(line).is_some());
+    let faults = found.into_iter().filter_map(|(line, reason)| {
+        let (source, first, _) = snippet(line)?;
+        let line = line - first + 1;
+        Some(Fault::new(source, format!("line {line}: {reason}")))
+    });
+    faults.collect()
 }
 
 /// Whose parts of the main file name a variable (in lower case, without `$`). Nobody's, if the file cannot be read.

@@ -112,6 +112,13 @@ fn told(rendered: &Rendered, refusal: &Refusal) -> impl Iterator<Item = Fault> {
     users.unwrap_or_default().into_iter().map(fault)
 }
 
+/// What snippets would take from others, with NGINX taking it.
+pub(super) fn trespass(rendered: &Rendered) -> Option<Refusal> {
+    let faults = guard("reading the snippets", || syntax::trespasses(rendered));
+    let first = faults.unwrap_or_default().into_iter().next()?;
+    Some(Refusal::of(first.reason))
+}
+
 /// The variable that NGINX does not know.
 pub(super) fn unknown_variable(reason: &str) -> Option<&str> {
     let rest = reason.strip_prefix("unknown \"")?;
