@@ -59,14 +59,17 @@ impl Context {
         }
     }
 
-    /// Whether an annotation of this name may mean something to us: it has our prefix, or the usual one, which is
-    /// reported where ours is another.
+    /// Whether an annotation of this name may mean something to us: it has our prefix, or another one that is reported
+    /// where its author most likely meant us.
     pub(crate) fn may_be_ours(&self, key: &str) -> bool {
         let is_prefix = |prefix: &str| {
             let rest = key.strip_prefix(prefix);
             rest.is_some_and(|rest| rest.starts_with('/'))
         };
-        is_prefix(&self.options.annotations_prefix) || is_prefix(USUAL_PREFIX)
+        let is_meant = |(prefix, name): (&str, &str)| annotation::is_meant(prefix, name);
+        is_prefix(&self.options.annotations_prefix)
+            || is_prefix(USUAL_PREFIX)
+            || key.split_once('/').is_some_and(is_meant)
     }
 
     /// Whether nothing that this was read from is different in the newer snapshot.

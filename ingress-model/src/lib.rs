@@ -35,7 +35,7 @@
 //! | who has a say about a host? | `hosts.rs`: `claims`, `sort` |
 //! | who holds a path, and how does NGINX match it? | `path.rs`: `locations` |
 //! | where does go what nobody defines? | `server.rs`: `root_owner`; `specification.rs`: `root_settings`; `backends.rs`: `default_backend` |
-//! | who holds a setting of a whole host? | `server.rs`: `settle`, `any`, `client_auth`, `upstream_tls` |
+//! | who holds a setting of a whole host? | `server.rs`: `settle`, `any`, `upstream_tls`; `client_auth.rs` |
 //! | which further names does a host have? | `alias.rs`: `settle`; `www.rs`: `settle` |
 //! | which certificate? | `tls.rs`: `choose`; `certificate.rs`: `covers`; `assemble.rs`: `default_certificate` |
 //! | whose TLS is passed through? | `passthrough.rs`: `choose`, `ways` |
@@ -61,6 +61,7 @@ mod canary;
 mod certificate;
 mod changes;
 mod class;
+mod client_auth;
 pub mod config;
 mod context;
 mod definition;

@@ -3,12 +3,13 @@
 use std::sync::{Arc, LazyLock};
 
 use crate::{
-    annotation::{ClientAuthSettings, ServerSettings},
+    annotation::ServerSettings,
+    client_auth,
     context::Context,
     definition::{BackendUse, Definition, HostRule},
-    diagnostic::{Diagnostic, Reason, Severity},
+    diagnostic::{Diagnostic, Reason},
     host::Host,
-    layout::{ClientAuth, Location, LocationSettings, Owned, PathType, Server, UpstreamTls},
+    layout::{Location, LocationSettings, Owned, PathType, Server, UpstreamTls},
     live::UpstreamName,
     object::ObjectName,
     options::ConflictPolicy,
@@ -86,7 +87,12 @@ pub(crate) fn build(
     let definitions: Vec<_> = rules.map(|claim| &claim.definition).collect();
     settle_app_root(&definitions, &mut locations, &mut ledger);
     let certificate = tls::choose(&definitions, policy, secrets, &mut ledger);
-    let client_auth = client_auth(&definitions, secrets, &mut ledger);
+    let client_auth = client_auth::settle(&definitions, secrets, &mut ledger);
+    if let Some(auth) = &client_auth
+        && certificate.is_none()
+    {
+        client_auth::report_plain(auth, &definitions, &locations, &mut ledger);
+    }
     let aliases = settle(&definitions, "server-alias", &mut ledger, |settings| {
         Some(&settings.aliases).filter(|aliases| !aliases.is_empty())
     });
@@ -311,7 +317,7 @@ fn default_entry<'a>(
 /// let said = &served.outcome().diagnostics;
 /// assert!(said.iter().any(|said| said.to_string().starts_with("Ingress shop/a: ssl-ciphers: setting ssl-ciphers of host")));
 /// ```
-fn settle<'a, T: PartialEq + 'a>(
+pub(crate) fn settle<'a, T: PartialEq + 'a>(
     definitions: &[&'a Arc<Definition>],
     name: &'static str,
     ledger: &mut Ledger<'_>,
@@ -413,57 +419,6 @@ fn any(
     true
 }
 
-/// Client certificates are asked for as the first definition that asks for them says. If its Secret cannot be used, the
-/// whole server refuses: whoever guards a host must not find it open.
-///
-/// ```
-/// use ingress_model::testing::Fixture;
-///
-/// let served = Fixture::default().and_ingress("shop/a", &[("auth-tls-secret", "shop/ca")], &["a.test/ web:80"]).merge();
-/// let auth = &served.server("a.test").unwrap().client_auth.as_ref().unwrap().value;
-/// assert_eq!(auth.denied.as_deref(), Some("Secret shop/ca does not exist"));
-/// ```
-fn client_auth(
-    definitions: &[&Arc<Definition>],
-    secrets: &mut Secrets,
-    ledger: &mut Ledger<'_>,
-) -> Option<Box<Owned<ClientAuth>>> {
-    let name = "auth-tls-secret";
-    let (definition, settings) = settle(definitions, name, ledger, |settings| {
-        settings.client_auth.as_ref()
-    })?;
-    let authority = match &settings.secret {
-        Err(fault) => Err((None, fault.clone())),
-        Ok(name) => match secrets.authority(name) {
-            Some(Ok(authority)) => Ok(authority),
-            Some(Err(error)) => {
-                let fault = format!("Secret {name} cannot be used: {error}");
-                Err((Some(Reason::InvalidSecret), fault))
-            }
-            None => {
-                let fault = format!("Secret {name} does not exist");
-                Err((Some(Reason::MissingSecret), fault))
-            }
-        },
-    };
-    // What is wrong with the annotation itself was said when it was read.
-    if let Err((Some(reason), fault)) = &authority {
-        let message = format!("{fault}; host {} refuses every request", ledger.host);
-        ledger.tell(
-            definition,
-            Severity::Error,
-            *reason,
-            Some(name.to_owned()),
-            message,
-        );
-    }
-    let value = with_authority(settings, authority.map_err(|(_, fault)| fault));
-    Some(Box::new(Owned {
-        ingress: definition.name.clone(),
-        value,
-    }))
-}
-
 /// What the first definition says that says anything about TLS to its endpoints.
 ///
 /// ```
@@ -492,23 +447,4 @@ fn upstream_tls(
             value: definition.location.upstream_tls.clone()?,
         }))
     })
-}
-
-fn with_authority(
-    settings: &ClientAuthSettings,
-    authority: Result<Arc<crate::layout::Authority>, String>,
-) -> ClientAuth {
-    let (authority, denied) = match authority {
-        Ok(authority) => (Some(authority.as_ref().clone()), None),
-        Err(fault) => (None, Some(fault)),
-    };
-    ClientAuth {
-        denied,
-        authority,
-        verify: settings.verify,
-        depth: settings.depth,
-        error_page: settings.error_page.clone(),
-        match_cn: settings.match_cn.clone(),
-        pass_certificate: settings.pass_certificate,
-    }
 }

@@ -48,20 +48,26 @@ fn rows() -> impl Iterator<Item = Row> {
     })
 }
 
+/// What an annotation needs, and what that needs.
+fn needed(info: &AnnotationInfo) -> Vec<(&'static str, &'static str)> {
+    let mut all = Vec::new();
+    let mut next = info.needs.first();
+    while let Some((need, needed)) = next.and_then(|need| Some((need, find(need.name)?))) {
+        all.push((need.name, need.value().unwrap_or(needed.example)));
+        next = needed.needs.first();
+    }
+    all
+}
+
 /// Annotations that mean something only together with another one.
 fn companions(info: &AnnotationInfo) -> Vec<(&'static str, &'static str)> {
-    let needed = info.needs.and_then(find);
-    let needed = needed.map(|needed| (needed.name, needed.example));
+    let needed = needed(info);
     let more = match info.name {
         "proxy-redirect-from" => Some(("proxy-redirect-to", "http://x.test/")),
         "proxy-redirect-to" => Some(("proxy-redirect-from", "http://x.test/")),
-        "limit-rate" => Some(("proxy-buffering", "on")),
-        "limit-burst-multiplier" | "limit-allowlist" => Some(("limit-rps", "1")),
+        "limit-rate" | "limit-rate-after" => Some(("proxy-buffering", "on")),
         "proxy-busy-buffers-size" => Some(("proxy-buffer-size", "8k")),
         "auth-type" | "auth-secret-type" | "auth-realm" => Some(("auth-secret", "users")),
-        "auth-cache-duration" => Some(("auth-cache-key", "$remote_user")),
-        "auth-signin-redirect-param" => Some(("auth-signin", "http://auth.test/start")),
-        name if name.starts_with("auth-keepalive-") => Some(("auth-keepalive", "10")),
         name if name.starts_with("canary-") => Some(("canary", "true")),
         _ => None,
     };

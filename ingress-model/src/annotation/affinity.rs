@@ -5,7 +5,7 @@ use crate::{config::Risk, live::CookieAffinity, scalar};
 use super::{
     grammar::{PLAIN, URL},
     reader::Reader,
-    registry::{ANNOTATION, AnnotationInfo, Effect, Scope},
+    registry::{ANNOTATION, AnnotationInfo, Effect, Need, Scope},
 };
 
 /// What can be set.
@@ -22,7 +22,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "affinity-mode",
-        needs: Some("affinity"),
+        needs: &[Need::given("affinity")],
         value: "`balanced` or `persistent`",
         default: "balanced",
         scope: Scope::Backend,
@@ -44,7 +44,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "session-cookie-name",
-        needs: Some("affinity"),
+        needs: &[Need::given("affinity")],
         value: "plain characters",
         default: "INGRESSCOOKIE",
         scope: Scope::Backend,
@@ -56,7 +56,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "session-cookie-expires",
-        needs: Some("affinity"),
+        needs: &[Need::given("affinity")],
         value: "seconds",
         default: "none",
         scope: Scope::Backend,
@@ -68,7 +68,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "session-cookie-max-age",
-        needs: Some("affinity"),
+        needs: &[Need::given("affinity")],
         value: "seconds",
         default: "none",
         scope: Scope::Backend,
@@ -80,7 +80,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "session-cookie-path",
-        needs: Some("affinity"),
+        needs: &[Need::given("affinity")],
         value: "URL characters",
         default: "the location's path",
         scope: Scope::Backend,
@@ -92,7 +92,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "session-cookie-domain",
-        needs: Some("affinity"),
+        needs: &[Need::given("affinity")],
         value: "plain characters",
         default: "none",
         scope: Scope::Backend,
@@ -104,7 +104,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "session-cookie-secure",
-        needs: Some("affinity"),
+        needs: &[Need::given("affinity")],
         value: "boolean",
         default: "as the request came",
         scope: Scope::Backend,
@@ -115,7 +115,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "session-cookie-samesite",
-        needs: Some("affinity"),
+        needs: &[Need::given("affinity")],
         value: "`None`, `Lax` or `Strict`, in any case",
         default: "none",
         scope: Scope::Backend,
@@ -126,7 +126,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "session-cookie-conditional-samesite-none",
-        needs: Some("affinity"),
+        needs: &[Need::one_of("session-cookie-samesite", &["None"])],
         value: "boolean",
         default: "false",
         scope: Scope::Backend,
@@ -137,7 +137,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "session-cookie-change-on-failure",
-        needs: Some("affinity"),
+        needs: &[Need::given("affinity")],
         value: "boolean",
         default: "false",
         scope: Scope::Backend,

@@ -10,7 +10,7 @@ use super::{
     UsersFormat,
     grammar::Grammar,
     reader::Reader,
-    registry::{ANNOTATION, AnnotationInfo, Misuse},
+    registry::{ANNOTATION, AnnotationInfo, Misuse, Need},
 };
 
 /// What can be set.
@@ -26,7 +26,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-secret",
-        needs: Some("auth-type"),
+        needs: &[Need::given("auth-type")],
         value: "`name` or `namespace/name`",
         default: "none",
         risk: Risk::Medium,
@@ -37,7 +37,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-secret-type",
-        needs: Some("auth-type"),
+        needs: &[Need::given("auth-type")],
         value: "`auth-file` or `auth-map`",
         default: "auth-file",
         misuse: Misuse::Deny,
@@ -47,7 +47,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-realm",
-        needs: Some("auth-type"),
+        needs: &[Need::given("auth-type")],
         value: "plain characters and spaces",
         default: "empty",
         risk: Risk::Medium,

@@ -4,14 +4,14 @@ use crate::{layout::AuthKeepalive, scalar, value::Seconds};
 
 use super::{
     reader::Reader,
-    registry::{ANNOTATION, AnnotationInfo},
+    registry::{ANNOTATION, AnnotationInfo, Need},
 };
 
 /// What can be set.
 pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     AnnotationInfo {
         name: "auth-keepalive",
-        needs: Some("auth-url"),
+        needs: &[Need::given("auth-url")],
         value: "whole number",
         default: "0",
         example: "10",
@@ -20,7 +20,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-keepalive-requests",
-        needs: Some("auth-url"),
+        needs: &[Need::given("auth-keepalive")],
         value: "whole number",
         default: "1000",
         example: "500",
@@ -29,7 +29,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-keepalive-timeout",
-        needs: Some("auth-url"),
+        needs: &[Need::given("auth-keepalive")],
         value: "seconds",
         default: "60",
         example: "30",
@@ -38,7 +38,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-keepalive-share-vars",
-        needs: Some("auth-url"),
+        needs: &[Need::given("auth-keepalive")],
         value: "boolean",
         default: "false",
         example: "true",

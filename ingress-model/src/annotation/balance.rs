@@ -9,7 +9,7 @@ use crate::{
 use super::{
     grammar::VARIABLES,
     reader::Reader,
-    registry::{ANNOTATION, AnnotationInfo, Effect, Misuse, Scope},
+    registry::{ANNOTATION, AnnotationInfo, Effect, Misuse, Need, Scope},
 };
 
 /// What can be set.
@@ -40,7 +40,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "upstream-hash-by-subset",
-        needs: Some("upstream-hash-by"),
+        needs: &[Need::given("upstream-hash-by")],
         value: "boolean",
         default: "false",
         scope: Scope::Backend,
@@ -52,7 +52,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "upstream-hash-by-subset-size",
-        needs: Some("upstream-hash-by"),
+        needs: &[Need::on("upstream-hash-by-subset")],
         value: "whole number",
         default: "3",
         scope: Scope::Backend,

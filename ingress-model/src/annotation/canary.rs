@@ -7,7 +7,7 @@ use crate::{config::Risk, live::TrafficShaping, scalar};
 use super::{
     grammar::{PATTERN, PLAIN},
     reader::Reader,
-    registry::{ANNOTATION, AnnotationInfo, Effect, Scope},
+    registry::{ANNOTATION, AnnotationInfo, Effect, Need, Scope},
 };
 
 /// What can be set.
@@ -34,6 +34,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "canary-weight-total",
+        needs: &[Need::given("canary-weight")],
         value: "whole number",
         default: "100",
         scope: Scope::Ingress,
@@ -55,6 +56,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "canary-by-header-value",
+        needs: &[Need::given("canary-by-header")],
         value: "plain characters",
         default: "none",
         scope: Scope::Ingress,
@@ -66,6 +68,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "canary-by-header-pattern",
+        needs: &[Need::given("canary-by-header")],
         value: "regular expression",
         default: "none",
         scope: Scope::Ingress,
@@ -114,9 +117,18 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Option<TrafficShaping> {
             .map(str::to_owned)
             .unwrap_or_default()
     };
+    let weight = number(reader, "canary-weight", 0).unwrap_or(0);
+    let weight_total = number(reader, "canary-weight-total", 1).unwrap_or(100);
+    if weight > weight_total {
+        let message = format!(
+            "{weight} is more than canary-weight-total, {weight_total}: the canary gets every request that nothing else \
+             decides about"
+        );
+        reader.warn("canary-weight", message);
+    }
     Some(TrafficShaping {
-        weight: number(reader, "canary-weight", 0).unwrap_or(0),
-        weight_total: number(reader, "canary-weight-total", 1).unwrap_or(100),
+        weight,
+        weight_total,
         header: text(reader, "canary-by-header", PLAIN),
         header_value: text(reader, "canary-by-header-value", PLAIN),
         header_pattern: header_pattern(reader),
@@ -232,7 +244,11 @@ mod tests {
     #[test]
     fn a_pattern_that_is_none_is_reported() {
         let told = |pattern| {
-            let annotations = [("canary", "true"), ("canary-by-header-pattern", pattern)];
+            let annotations = [
+                ("canary", "true"),
+                ("canary-by-header", "x-lang"),
+                ("canary-by-header-pattern", pattern),
+            ];
             let shaping = settings(&annotations).unwrap().canary.unwrap();
             assert_eq!(shaping.header_pattern, pattern);
             faults(&annotations).len()

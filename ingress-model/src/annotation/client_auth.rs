@@ -14,7 +14,7 @@ use super::{
     ClientAuthSettings,
     grammar::URL,
     reader::{FOREIGN, Reader},
-    registry::{ANNOTATION, AnnotationInfo, Misuse, Scope},
+    registry::{ANNOTATION, AnnotationInfo, Misuse, Need, Scope},
 };
 
 /// What can be set.
@@ -32,7 +32,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-tls-verify-client",
-        needs: Some("auth-tls-secret"),
+        needs: &[Need::given("auth-tls-secret")],
         value: "`on`, `off`, `optional` or `optional_no_ca`",
         default: "on",
         scope: Scope::Server,
@@ -43,7 +43,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-tls-verify-depth",
-        needs: Some("auth-tls-secret"),
+        needs: &[Need::given("auth-tls-secret")],
         value: "whole number",
         default: "1",
         scope: Scope::Server,
@@ -53,7 +53,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-tls-error-page",
-        needs: Some("auth-tls-secret"),
+        needs: &[Need::given("auth-tls-secret")],
         value: "URL or named location",
         default: "none",
         scope: Scope::Server,
@@ -65,7 +65,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-tls-match-cn",
-        needs: Some("auth-tls-secret"),
+        needs: &[Need::given("auth-tls-secret")],
         value: "`CN=` and a regular expression",
         default: "none",
         scope: Scope::Server,
@@ -77,7 +77,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-tls-pass-certificate-to-upstream",
-        needs: Some("auth-tls-secret"),
+        needs: &[Need::given("auth-tls-secret")],
         value: "boolean",
         default: "false",
         scope: Scope::Server,

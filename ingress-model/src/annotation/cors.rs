@@ -10,7 +10,7 @@ use crate::{
 use super::{
     grammar::Grammar,
     reader::Reader,
-    registry::{ANNOTATION, AnnotationInfo},
+    registry::{ANNOTATION, AnnotationInfo, Need},
 };
 
 /// What can be set.
@@ -25,7 +25,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "cors-allow-origin",
-        needs: Some("enable-cors"),
+        needs: &[Need::on("enable-cors")],
         value: "list of origins, or `*`",
         default: "*",
         risk: Risk::Medium,
@@ -35,7 +35,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "cors-allow-methods",
-        needs: Some("enable-cors"),
+        needs: &[Need::on("enable-cors")],
         value: "list of methods",
         default: "GET, PUT, POST, DELETE, PATCH, OPTIONS",
         risk: Risk::Medium,
@@ -45,7 +45,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "cors-allow-headers",
-        needs: Some("enable-cors"),
+        needs: &[Need::on("enable-cors")],
         value: "list of header names",
         default: "DNT, Keep-Alive, User-Agent, X-Requested-With, If-Modified-Since, Cache-Control, Content-Type, Range, Authorization",
         risk: Risk::Medium,
@@ -55,7 +55,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "cors-expose-headers",
-        needs: Some("enable-cors"),
+        needs: &[Need::on("enable-cors")],
         value: "list of header names, or `*`",
         default: "none",
         risk: Risk::Medium,
@@ -65,7 +65,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "cors-allow-credentials",
-        needs: Some("enable-cors"),
+        needs: &[Need::on("enable-cors")],
         value: "boolean",
         default: "true",
         example: "false",
@@ -74,7 +74,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "cors-max-age",
-        needs: Some("enable-cors"),
+        needs: &[Need::on("enable-cors")],
         value: "seconds",
         default: "1728000",
         example: "600",

@@ -14,7 +14,7 @@ use super::{
     auth_keepalive,
     grammar::{Grammar, URL, URLS, VARIABLES},
     reader::Reader,
-    registry::{ANNOTATION, AnnotationInfo, Misuse},
+    registry::{ANNOTATION, AnnotationInfo, Misuse, Need},
 };
 
 /// What can be set.
@@ -32,7 +32,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-method",
-        needs: Some("auth-url"),
+        needs: &[Need::given("auth-url")],
         value: "HTTP method",
         default: "that of the request",
         config_key: Some("global-auth-method"),
@@ -43,7 +43,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-signin",
-        needs: Some("auth-url"),
+        needs: &[Need::given("auth-url")],
         value: "URL, may hold variables",
         default: "none",
         config_key: Some("global-auth-signin"),
@@ -54,7 +54,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-signin-redirect-param",
-        needs: Some("auth-url"),
+        needs: &[Need::given("auth-signin")],
         value: "URL characters",
         default: "rd",
         config_key: Some("global-auth-signin-redirect-param"),
@@ -65,7 +65,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-response-headers",
-        needs: Some("auth-url"),
+        needs: &[Need::given("auth-url")],
         value: "list of header names",
         default: "none",
         config_key: Some("global-auth-response-headers"),
@@ -77,7 +77,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-proxy-set-headers",
-        needs: Some("auth-url"),
+        needs: &[Need::given("auth-url")],
         value: "`namespace/name`",
         default: "none",
         risk: Risk::Medium,
@@ -88,7 +88,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-request-redirect",
-        needs: Some("auth-url"),
+        needs: &[Need::given("auth-url")],
         value: "URL characters",
         default: "$request_uri",
         config_key: Some("global-auth-request-redirect"),
@@ -100,7 +100,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-cache-key",
-        needs: Some("auth-url"),
+        needs: &[Need::given("auth-url")],
         value: "letters, digits and `-_${}`",
         default: "none",
         config_key: Some("global-auth-cache-key"),
@@ -111,7 +111,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-cache-duration",
-        needs: Some("auth-url"),
+        needs: &[Need::given("auth-cache-key")],
         value: "list of statuses and times",
         default: "200 202 401 5m",
         config_key: Some("global-auth-cache-duration"),
@@ -123,7 +123,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-always-set-cookie",
-        needs: Some("auth-url"),
+        needs: &[Need::given("auth-url")],
         value: "boolean",
         default: "false",
         config_key: Some("global-auth-always-set-cookie"),
@@ -134,7 +134,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "auth-snippet",
-        needs: Some("auth-url"),
+        needs: &[Need::given("auth-url")],
         value: "raw configuration",
         default: "none",
         config_key: Some("global-auth-snippet"),

@@ -5,13 +5,14 @@ use crate::{config::Risk, layout::FastCgi, object::ObjectName};
 use super::{
     grammar::Grammar,
     reader::Reader,
-    registry::{ANNOTATION, AnnotationInfo, Misuse},
+    registry::{ANNOTATION, AnnotationInfo, Misuse, Need},
 };
 
 /// What can be set.
 pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     AnnotationInfo {
         name: "fastcgi-index",
+        needs: &[Need::one_of("backend-protocol", &["FCGI"])],
         value: "letters, digits and `.-_`",
         default: "none",
         risk: Risk::Medium,
@@ -22,6 +23,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "fastcgi-params-configmap",
+        needs: &[Need::one_of("backend-protocol", &["FCGI"])],
         value: "`name` or `namespace/name`",
         default: "none",
         risk: Risk::Medium,

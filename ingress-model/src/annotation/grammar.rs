@@ -1,6 +1,6 @@
 //! Which characters the text of an annotation may have.
 
-use crate::value::ValueError;
+use crate::value::{Literal, ValueError};
 
 /// A set of characters.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +78,24 @@ impl Grammar {
             None => Ok(()),
         }
     }
+}
+
+/// An OpenSSL cipher list. NGINX does not start with commands behind `@` that OpenSSL does not know (OpenSSL docs:
+/// `openssl-ciphers`, "CIPHER LIST FORMAT").
+///
+/// # Errors
+/// What may not stand in it.
+pub(crate) fn ciphers(list: &str) -> Result<Literal, ValueError> {
+    CIPHERS.check(list)?;
+    for (_, command) in list.split(':').filter_map(|item| item.split_once('@')) {
+        let level = command.strip_prefix("SECLEVEL=");
+        let is_level = level.is_some_and(|level| matches!(level.as_bytes(), [b'0'..=b'5']));
+        if !is_level && command != "STRENGTH" {
+            let known = "@STRENGTH, @SECLEVEL=0 to @SECLEVEL=5";
+            return Err(ValueError::Word(format!("@{command}"), known.into()));
+        }
+    }
+    Literal::parse(list)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::{
 
 use super::{
     reader::Reader,
-    registry::{ANNOTATION, AnnotationInfo, Misuse},
+    registry::{ANNOTATION, AnnotationInfo, Misuse, Need},
 };
 
 /// What can be set.
@@ -42,6 +42,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "limit-burst-multiplier",
+        needs: &[Need::given("limit-rps"), Need::given("limit-rpm")],
         value: "whole number",
         default: "5",
         example: "3",
@@ -50,6 +51,11 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "limit-allowlist",
+        needs: &[
+            Need::given("limit-rps"),
+            Need::given("limit-rpm"),
+            Need::given("limit-connections"),
+        ],
         aliases: &["limit-whitelist"],
         value: "list of addresses and networks",
         default: "none",
@@ -69,11 +75,12 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "limit-rate-after",
+        needs: &[Need::given("limit-rate").or_above(|config| config.render.limit_rate > 0)],
         value: "kilobytes",
         default: "0",
         config_key: Some("limit-rate-after"),
         example: "1000",
-        doc: "How much is sent before that. Needs `limit-rate` and `proxy-buffering: \"on\"`.",
+        doc: "How much is sent before that. So does this take `proxy-buffering: \"on\"`.",
         ..ANNOTATION
     },
 ];

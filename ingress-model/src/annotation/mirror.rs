@@ -10,7 +10,7 @@ use super::{
     external_auth::authority,
     grammar::PATTERN,
     reader::Reader,
-    registry::{ANNOTATION, AnnotationInfo},
+    registry::{ANNOTATION, AnnotationInfo, Need},
 };
 
 /// What can be set.
@@ -26,7 +26,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "mirror-host",
-        needs: Some("mirror-target"),
+        needs: &[Need::given("mirror-target")],
         value: "plain characters and those of regular expressions",
         default: "the host of the target",
         risk: Risk::High,
@@ -36,7 +36,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "mirror-request-body",
-        needs: Some("mirror-target"),
+        needs: &[Need::given("mirror-target")],
         value: "`on` or `off`",
         default: "on",
         example: "off",

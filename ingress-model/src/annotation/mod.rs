@@ -22,6 +22,7 @@ mod limits;
 mod log;
 mod mirror;
 mod modsecurity;
+mod need;
 mod protocol;
 pub(crate) mod proxy;
 mod proxy_ssl;
@@ -29,6 +30,7 @@ mod reader;
 mod redirect;
 mod registry;
 mod resolve;
+mod retired;
 mod rewrite;
 mod satisfy;
 mod server;
@@ -56,8 +58,9 @@ use self::reader::Reader;
 pub(crate) use self::reader::Use;
 pub(crate) use self::registry::cell;
 pub use self::registry::{
-    AnnotationInfo, Effect, Misuse, Scope, annotations, annotations_markdown, find,
+    AnnotationInfo, Effect, Misuse, Need, Scope, annotations, annotations_markdown, find,
 };
+pub(crate) use self::retired::is_meant;
 
 /// Everything that the annotations of one Ingress say, fall-backs of the ConfigMap filled in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use crate::{config::Risk, layout::ModSecurity};
 use super::{
     grammar::VARIABLES,
     reader::Reader,
-    registry::{ANNOTATION, AnnotationInfo},
+    registry::{ANNOTATION, AnnotationInfo, Need},
 };
 
 /// What can be set.
@@ -21,6 +21,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "enable-owasp-core-rules",
+        needs: &[IN_FORCE],
         value: "boolean",
         default: "false",
         config_key: Some("enable-owasp-modsecurity-crs"),
@@ -30,6 +31,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "modsecurity-transaction-id",
+        needs: &[IN_FORCE],
         value: "letters, digits and `-_${}`",
         default: "none",
         risk: Risk::High,
@@ -39,6 +41,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "modsecurity-snippet",
+        needs: &[IN_FORCE],
         value: "raw configuration",
         default: "none",
         config_key: Some("modsecurity-snippet"),
@@ -48,6 +51,10 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         ..ANNOTATION
     },
 ];
+
+/// Without its switch ModSecurity does nothing.
+const IN_FORCE: Need =
+    Need::on("enable-modsecurity").or_above(|config| config.render.enable_modsecurity);
 
 pub(super) fn read(reader: &mut Reader<'_>) -> ModSecurity {
     ModSecurity {

@@ -7,15 +7,19 @@ use crate::{
 };
 
 use super::{
-    grammar::{CIPHERS, PATTERN},
+    grammar::{PATTERN, ciphers},
     reader::Reader,
-    registry::{ANNOTATION, AnnotationInfo, Misuse},
+    registry::{ANNOTATION, AnnotationInfo, Misuse, Need},
 };
 
 /// What can be set.
 pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     AnnotationInfo {
         name: "proxy-ssl-secret",
+        needs: &[Need::one_of(
+            "backend-protocol",
+            &["HTTPS", "GRPCS", "AUTO_HTTP"],
+        )],
         value: "`namespace/name`",
         default: "none",
         risk: Risk::Medium,
@@ -26,7 +30,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "proxy-ssl-ciphers",
-        needs: Some("proxy-ssl-secret"),
+        needs: &[Need::given("proxy-ssl-secret")],
         value: "OpenSSL cipher list",
         default: "DEFAULT",
         risk: Risk::Medium,
@@ -36,7 +40,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "proxy-ssl-name",
-        needs: Some("proxy-ssl-secret"),
+        needs: &[Need::given("proxy-ssl-secret")],
         value: "plain characters and those of regular expressions",
         default: "the host of the backend",
         risk: Risk::High,
@@ -46,7 +50,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "proxy-ssl-protocols",
-        needs: Some("proxy-ssl-secret"),
+        needs: &[Need::given("proxy-ssl-secret")],
         value: "list of `TLSv1.2` and `TLSv1.3`, separated by spaces",
         default: "TLSv1.2",
         example: "TLSv1.3",
@@ -55,7 +59,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "proxy-ssl-server-name",
-        needs: Some("proxy-ssl-secret"),
+        needs: &[Need::given("proxy-ssl-secret")],
         value: "`on` or `off`",
         default: "off",
         example: "on",
@@ -64,7 +68,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "proxy-ssl-verify",
-        needs: Some("proxy-ssl-secret"),
+        needs: &[Need::given("proxy-ssl-secret")],
         value: "`on` or `off`",
         default: "off",
         example: "on",
@@ -73,7 +77,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "proxy-ssl-verify-depth",
-        needs: Some("proxy-ssl-secret"),
+        needs: &[Need::given("proxy-ssl-secret")],
         value: "whole number",
         default: "1",
         example: "2",
@@ -89,7 +93,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Option<UpstreamTls> {
         authority: None,
         certificate: None,
         ciphers: reader
-            .literal("proxy-ssl-ciphers", CIPHERS)
+            .value("proxy-ssl-ciphers", ciphers)
             .unwrap_or_else(|| Literal::constant("DEFAULT")),
         protocols: reader
             .value("proxy-ssl-protocols", protocols)

@@ -1,6 +1,8 @@
 //! Typed access to the annotations of one Ingress. Whatever cannot be used is reported here, by the rule that the
 //! registry has for the annotation.
 
+mod idle;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Display,
@@ -20,6 +22,7 @@ use crate::{
 use super::{
     grammar::Grammar,
     registry::{self, AnnotationInfo, Misuse, Scope},
+    retired,
 };
 
 /// The prefix that annotations have unless `--annotations-prefix` says otherwise.
@@ -36,6 +39,9 @@ pub(super) struct Reader<'a> {
     /// `--enable-ssl-passthrough`.
     pub(super) passes_tls: bool,
     ingress: ObjectRef,
+    /// Without the slash.
+    prefix: &'a str,
+    written: &'a Ingress,
     validation: bool,
     /// By name, without prefix.
     present: BTreeMap<&'a str, Entry<'a>>,
@@ -85,6 +91,8 @@ impl<'a> Reader<'a> {
             config,
             passes_tls: options.ssl_passthrough,
             ingress: ObjectRef::new(ObjectKind::Ingress, name),
+            prefix: &options.annotations_prefix,
+            written: ingress,
             validation: options.annotation_validation,
             present: BTreeMap::new(),
             has_former: false,
@@ -108,7 +116,8 @@ impl<'a> Reader<'a> {
                         options.annotations_prefix
                     ),
                 ),
-                _ => {}
+                Some((prefix, name)) => reader.tell_of_stranger(key, prefix, name),
+                None => {}
             }
         }
         reader.report_lonely();
@@ -133,15 +142,13 @@ impl<'a> Reader<'a> {
             return;
         }
         let Some(info) = info else {
-            let hint = registry::suggestion(name)
-                .map(|name| format!("; did you mean {name}?"))
-                .unwrap_or_default();
-            self.tell(
-                key,
-                Severity::Warning,
-                Reason::UnknownAnnotation,
-                format!("there is no such annotation{hint}"),
-            );
+            let message = retired::hint(name).unwrap_or_else(|| {
+                let hint = registry::suggestion(name)
+                    .map(|name| format!("; did you mean {name}?"))
+                    .unwrap_or_default();
+                format!("there is no such annotation{hint}")
+            });
+            self.tell(key, Severity::Warning, Reason::UnknownAnnotation, message);
             return;
         };
         if name.ends_with("-snippet") && !policy.allow_snippet_annotations {
@@ -166,28 +173,6 @@ impl<'a> Reader<'a> {
         }
         self.has_former |= info.name != name;
         self.present.insert(name, entry);
-    }
-
-    /// Reports annotations that mean nothing without another one that is not there.
-    fn report_lonely(&mut self) {
-        let lonely: Vec<(&'a str, &AnnotationInfo, &str)> = self
-            .present
-            .iter()
-            .filter_map(|(name, entry)| {
-                let info = registry::find(name)?;
-                let needed = info.needs?;
-                let absent = !self.present.contains_key(needed);
-                absent.then_some((entry.key, info, needed))
-            })
-            .collect();
-        for (key, info, needed) in lonely {
-            self.unused.insert(key);
-            // Whoever wrote it may think that the paths are guarded.
-            let guards = info.misuse == Misuse::Deny;
-            let and = if guards { ": it protects nothing" } else { "" };
-            let message = format!("has no effect without {needed}{and}");
-            self.tell(key, Severity::Warning, Reason::InvalidAnnotation, message);
-        }
     }
 
     pub(super) fn policy(&self) -> &'a Policy {
@@ -221,8 +206,7 @@ impl<'a> Reader<'a> {
 
     /// Whether the value turned out not to be usable; not that it is empty or means nothing without another annotation.
     pub(super) fn is_misused(&self, name: &str) -> bool {
-        let needed = registry::find(name).and_then(|info| info.needs);
-        let is_lonely = needed.is_some_and(|needed| !self.has(needed));
+        let is_lonely = registry::find(name).is_some_and(|info| self.is_lonely(info));
         let entry = self.entry(name).filter(|_| !is_lonely && self.says(name));
         entry.is_some_and(|entry| self.unused.contains(entry.key))
     }

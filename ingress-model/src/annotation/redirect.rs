@@ -10,7 +10,7 @@ use crate::{
 use super::{
     grammar::{CAPTURES, URL},
     reader::Reader,
-    registry::{ANNOTATION, AnnotationInfo, Misuse, Scope},
+    registry::{ANNOTATION, AnnotationInfo, Misuse, Need, Scope},
 };
 
 /// What can be set.
@@ -27,7 +27,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "permanent-redirect-code",
-        needs: Some("permanent-redirect"),
+        needs: &[Need::given("permanent-redirect")],
         value: "whole number from 300 to 308",
         default: "301",
         misuse: Misuse::Refuse,
@@ -47,7 +47,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "temporal-redirect-code",
-        needs: Some("temporal-redirect"),
+        needs: &[Need::given("temporal-redirect")],
         value: "whole number from 300 to 307",
         default: "302",
         misuse: Misuse::Refuse,

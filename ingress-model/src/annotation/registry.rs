@@ -7,10 +7,12 @@ use crate::{config::Risk, spelling};
 
 use super::{
     access, affinity, auth, auth_keepalive, balance, buffers, canary, client_auth, cors,
-    custom_errors, custom_headers, external_auth, fastcgi, limits, log, mirror, modsecurity,
+    custom_errors, custom_headers, external_auth, fastcgi, limits, log, mirror, modsecurity, need,
     protocol, proxy, proxy_ssl, redirect, rewrite, satisfy, server, snippet, ssl_redirect,
     telemetry,
 };
+
+pub use super::need::Need;
 
 /// Where the effect of an annotation lands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,8 +60,8 @@ pub struct AnnotationInfo {
     pub default: &'static str,
     /// The ConfigMap's key that sets its fall-back.
     pub config_key: Option<&'static str>,
-    /// The annotation without which it means nothing.
-    pub needs: Option<&'static str>,
+    /// What other annotations have to say for it to mean anything: one of these is enough.
+    pub needs: &'static [Need],
     /// Where its effect lands.
     pub scope: Scope,
     /// How risky it is, for `annotations-risk-level`.
@@ -81,7 +83,7 @@ pub(super) const ANNOTATION: AnnotationInfo = AnnotationInfo {
     value: "",
     default: "",
     config_key: None,
-    needs: None,
+    needs: &[],
     scope: Scope::Location,
     risk: Risk::Low,
     effect: Effect::Reload,
@@ -249,8 +251,8 @@ fn row(page: &mut String, info: &AnnotationInfo) {
 
 fn meaning(info: &AnnotationInfo) -> String {
     match info.needs {
-        Some(needed) => format!("{} Needs `{needed}`.", info.doc),
-        None => info.doc.to_owned(),
+        [] => info.doc.to_owned(),
+        needs => format!("{} Needs {}.", info.doc, need::list(needs, "`")),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::{config::Risk, layout::LocationSettings};
 use super::{
     grammar::{CAPTURES, Grammar},
     reader::Reader,
-    registry::{ANNOTATION, AnnotationInfo, Misuse, Scope},
+    registry::{ANNOTATION, AnnotationInfo, Misuse, Need, Scope},
 };
 
 /// What can be set.
@@ -30,7 +30,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "x-forwarded-prefix",
-        needs: Some("rewrite-target"),
+        needs: &[Need::given("rewrite-target")],
         value: "path, may hold captures",
         default: "none",
         risk: Risk::Medium,

@@ -3,7 +3,7 @@
 use crate::{config::Risk, host::Host, scalar, value::Literal};
 
 use super::{
-    grammar::CIPHERS,
+    grammar::ciphers,
     reader::Reader,
     registry::{ANNOTATION, AnnotationInfo, Effect, Misuse, Scope},
 };
@@ -89,7 +89,7 @@ pub(super) fn aliases(reader: &mut Reader<'_>) -> Vec<Host> {
 }
 
 pub(super) fn ssl_ciphers(reader: &mut Reader<'_>) -> Option<Literal> {
-    reader.literal("ssl-ciphers", CIPHERS)
+    reader.value("ssl-ciphers", ciphers)
 }
 
 pub(super) fn ssl_prefer_server_ciphers(reader: &mut Reader<'_>) -> Option<bool> {
@@ -187,6 +187,15 @@ mod tests {
             read("HIGH:!aNULL:@SECLEVEL=1").unwrap(),
             "HIGH:!aNULL:@SECLEVEL=1"
         );
-        assert_eq!(read("ALL;"), None);
+        assert!(read("ALL:@STRENGTH:@SECLEVEL=5").is_some());
+        for bad in [
+            "ALL;",
+            "ALL:@SECLEVEL=6",
+            "ALL:@SECLEVEL=",
+            "@SECLEVEL=12",
+            "ALL:@strength",
+        ] {
+            assert_eq!(read(bad), None, "{bad}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use crate::{config::Risk, layout::Tracing};
 use super::{
     grammar::Grammar,
     reader::Reader,
-    registry::{ANNOTATION, AnnotationInfo, Misuse},
+    registry::{ANNOTATION, AnnotationInfo, Misuse, Need},
 };
 
 /// What can be set.
@@ -21,7 +21,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "opentelemetry-trust-incoming-span",
-        needs: Some("enable-opentelemetry"),
+        needs: &[Need::on("enable-opentelemetry")],
         value: "boolean",
         default: "true",
         config_key: Some("opentelemetry-trust-incoming-span"),
@@ -31,7 +31,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
     },
     AnnotationInfo {
         name: "opentelemetry-operation-name",
-        needs: Some("enable-opentelemetry"),
+        needs: &[Need::on("enable-opentelemetry")],
         value: "letters, digits, `_` and `-`",
         default: "none",
         config_key: Some("opentelemetry-operation-name"),

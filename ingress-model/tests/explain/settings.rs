@@ -68,10 +68,10 @@ fn settings_come_from_annotations_then_the_configmap_then_defaults() {
 /// An annotation with those without which it means nothing.
 fn annotated(name: &'static str, value: &'static str) -> Vec<(&'static str, &'static str)> {
     let mut all = vec![(name, value)];
-    let mut next = find(name).and_then(|info| info.needs);
-    while let Some(needed) = next.and_then(find) {
-        all.push((needed.name, needed.example));
-        next = needed.needs;
+    let mut next = find(name).and_then(|info| info.needs.first());
+    while let Some((need, needed)) = next.and_then(|need| Some((need, find(need.name)?))) {
+        all.push((need.name, need.value().unwrap_or(needed.example)));
+        next = needed.needs.first();
     }
     let more = match name {
         "proxy-redirect-from" => ("proxy-redirect-to", "http://x.test/"),
@@ -136,7 +136,7 @@ fn what_is_not_for_strangers_is_left_out() {
     let root = |served: &Served| served.server("").unwrap().locations[0].settings.clone();
     let locations = annotations().filter(|info| {
         info.scope == Scope::Location
-            && info.needs.is_none()
+            && info.needs.is_empty()
             && info.risk < ingress_model::config::Risk::Critical
     });
     let mut left_out = 0;
