@@ -1,8 +1,10 @@
 //! Objects from a directory of YAML and JSON files, as if an API server brought them.
 //!
 //! Files end in `.yaml`, `.yml` or `.json`, in the directory itself or below it; names that start with a dot are left
-//! out. How a file is read and what all files say together is in [`ingress_model::manifests`]. A file that cannot be read
-//! as a whole is reported with line and column, and what it held before stays in force.
+//! out. How a file is read and what all files say together is in [`ingress_model::manifests`]. A part of a
+//! file that cannot be read, be it a YAML document or an item of a list, is reported with line and column, and the rest is
+//! taken. As long as there is such a part, no object goes that the file held before, since it may be the one that cannot
+//! be read; so do all where nothing of a file can be read.
 //!
 //! Writers should rename finished files into the directory: what a file said before and what it says now change places
 //! at once, for all of its objects and for all files that come together. A file that is written in place is read when
@@ -13,6 +15,7 @@
 //! The directory itself may go away and come back. While it is gone, what its files said last holds.
 
 mod directory;
+mod kept;
 mod object;
 mod pending;
 
@@ -85,7 +88,7 @@ pub fn check(directory: &Path) -> Result<(), ManifestsError> {
 pub struct Found {
     /// What the files say together.
     pub together: Together,
-    /// What is wrong with files that are left out.
+    /// What is wrong with files, documents and items of lists that are left out.
     pub errors: Vec<ManifestError>,
     /// All files, those that are left out too.
     pub files: Vec<PathBuf>,

@@ -1,12 +1,13 @@
 //! Objects from the text of manifests, as if an API server held them: for tests, for tools, and for a controller that
 //! follows a directory. Needs the feature `manifests`.
 //!
-//! [`parse()`] reads the text of a file, [`review()`] says what an API server would refuse of it, [`together()`] says what several files mean, and [`Gathering`] what changes when
+//! [`parse()`] and [`salvage()`] read the text of a file, [`review()`] says what an API server would refuse of it, [`together()`] says what several files mean, and [`Gathering`] what changes when
 //! one of them does.
 //!
 //! Nothing here reads files: who does hands over their names and texts.
 
 mod complete;
+mod format;
 mod gathering;
 mod ignored;
 mod object;
@@ -19,9 +20,9 @@ use std::path::Path;
 
 pub use self::{
     gathering::{Changes, Gathering},
-    ignored::Ignored,
+    ignored::{Advice, Ignored},
     object::Object,
-    parse::{Content, ManifestError, parse},
+    parse::{Content, ManifestError, Part, parse, salvage},
     review::{Slip, SlipKind, review},
     together::{AssumedClass, Placed, Repeated, Together, together},
 };

@@ -13,12 +13,12 @@ use ingress_model::{
     ObjectKind, ObjectRef,
     manifests::{
         AssumedClass, Changes, Content, Gathering, Ignored, ManifestError, Object, Together,
-        is_hidden, is_manifest, parse, together,
+        is_hidden, is_manifest, salvage, together,
     },
 };
 use tracing::{debug, error, info, warn};
 
-use super::object;
+use super::{kept::with_earlier, object};
 use crate::store::Store;
 
 /// How long after it was last written to a file that has changed is not looked at: its writer may not be done, and word
@@ -46,14 +46,37 @@ pub(super) struct Directory {
 struct File {
     /// What the file system says of it; differs when the content does.
     stamp: Option<Stamp>,
-    /// The last good content.
+    /// The last good content; where a part of the present one cannot be read, what is left of it and all that was there.
     objects: Vec<Arc<Object>>,
     /// What else it holds.
     ignored: Vec<Ignored>,
-    /// What is wrong with the present content.
-    error: Option<ManifestError>,
+    /// What is wrong with the present content, or with parts of it.
+    errors: Vec<ManifestError>,
     /// The stamp of content that lacks objects, and is waited for in case its writer is not done.
     lacking: Option<Stamp>,
+}
+
+impl File {
+    /// Takes notice of what is wrong with the content of the file, and says what is new of it. So many objects are there
+    /// only since they were before.
+    fn refuse(&mut self, errors: Vec<ManifestError>, kept: usize, path: &Path) {
+        for refused in errors.iter().filter(|error| !self.errors.contains(error)) {
+            let what = match refused.document {
+                Some(_) => "a document of a manifest",
+                None => "a manifest",
+            };
+            if kept == 0 {
+                error!(error = %refused, "cannot read {what}; it is left out");
+            } else {
+                error!(error = %refused, objects = kept, "cannot read {what}; what it said before holds");
+            }
+        }
+        if errors.is_empty() && !self.errors.is_empty() {
+            let objects = self.objects.len();
+            info!(file = %path.display(), objects, "a manifest can be read again");
+        }
+        self.errors = errors;
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,10 +133,10 @@ impl Directory {
         together(files, &self.assumed_class)
     }
 
-    /// What is wrong with files.
+    /// What is wrong with files and documents.
     pub(super) fn errors(&self) -> Vec<ManifestError> {
         let files = self.files.values();
-        files.filter_map(|file| file.error.clone()).collect()
+        files.flat_map(|file| file.errors.iter().cloned()).collect()
     }
 
     /// All files, those that cannot be read too.
@@ -215,8 +238,8 @@ impl Directory {
             }
         }
         let content = fs::read_to_string(&full)
-            .map_err(|error| unreadable(&full, &error))
-            .and_then(|text| parse(&full, &text));
+            .map(|text| salvage(&full, &text))
+            .map_err(|error| unreadable(&full, &error));
         match content {
             Ok(content) if self.waits(&path, stamp, &content) => return false,
             Ok(content) => self.accept(path, stamp, content),
@@ -231,7 +254,9 @@ impl Directory {
             return false;
         };
         let in_place = file.stamp.is_some_and(|before| before.inode == stamp.inode);
-        let waits = in_place && file.lacking != Some(stamp) && {
+        // Nothing goes while a part of it cannot be read.
+        let is_whole = content.broken.is_empty();
+        let waits = in_place && is_whole && file.lacking != Some(stamp) && {
             let now: BTreeSet<_> = content.objects.iter().map(Object::reference).collect();
             let mut before = file.objects.iter();
             before.any(|object| !now.contains(&object.reference()))
@@ -250,46 +275,42 @@ impl Directory {
         let full = self.root.join(&path);
         let name: Arc<Path> = path.as_path().into();
         let file = self.files.entry(path).or_default();
-        if file.ignored != content.ignored {
+        if kinds(&file.ignored).ne(kinds(&content.ignored)) {
             for ignored in &content.ignored {
-                report(&full, ignored);
+                if !file.ignored.contains(ignored) {
+                    report(&full, ignored);
+                }
             }
-            file.ignored = content.ignored;
         }
-        if file.error.take().is_some() {
-            let objects = content.objects.len();
-            info!(file = %full.display(), objects, "a manifest can be read again");
-        }
+        file.ignored = content.ignored;
         // An object that is the same keeps its place, and with it what the store has of it.
-        let mut known: BTreeMap<_, _> = file
-            .objects
-            .drain(..)
-            .map(|object| (object.reference(), object))
+        let known = file.objects.iter();
+        let mut known: BTreeMap<_, _> = known
+            .map(|object| (object.reference(), Arc::clone(object)))
             .collect();
-        file.objects = content
-            .objects
-            .into_iter()
+        let now = content.objects.into_iter();
+        let now: Vec<_> = now
             .map(|object| match known.remove(&object.reference()) {
                 Some(same) if *same == object => same,
                 Some(_) | None => Arc::new(object),
             })
             .collect();
+        let (objects, kept) = if content.broken.is_empty() {
+            (now, 0)
+        } else {
+            with_earlier(&file.objects, now)
+        };
+        file.objects = objects;
+        file.refuse(content.broken, kept, &full);
         file.stamp = Some(stamp);
         self.gathering.set(name, &file.objects);
     }
 
     fn refuse(&mut self, path: PathBuf, stamp: Option<Stamp>, refused: ManifestError) {
+        let full = self.root.join(&path);
         let file = self.files.entry(path).or_default();
-        if file.error.as_ref() != Some(&refused) {
-            match file.objects.len() {
-                0 => error!(error = %refused, "cannot read a manifest; it is left out"),
-                objects => {
-                    error!(error = %refused, objects, "cannot read a manifest; what it said before holds");
-                }
-            }
-        }
+        file.refuse(vec![refused], file.objects.len(), &full);
         file.stamp = stamp;
-        file.error = Some(refused);
     }
 
     /// Tells the store, as one change, what is different from what it was told before.
@@ -362,22 +383,23 @@ impl Listing {
     }
 }
 
-/// Says that an object is not read: loudly only if one that is was probably meant.
+/// What objects are not read, wherever in the file they stand.
+fn kinds(ignored: &[Ignored]) -> impl Iterator<Item = (&str, &str)> {
+    let kinds = ignored.iter();
+    kinds.map(|ignored| (ignored.api_version.as_str(), ignored.kind.as_str()))
+}
+
+/// Says that an object is not read: loudly only if its author may think that it is.
 fn report(file: &Path, ignored: &Ignored) {
     let Ignored {
         line,
         api_version,
         kind,
-        meant,
+        advice,
     } = ignored;
     let file = format!("{}:{line}", file.display());
-    if let Some((right_version, right_kind)) = meant {
-        warn!(
-            file,
-            api_version,
-            kind,
-            "an object is not read: did you mean apiVersion {right_version}, kind {right_kind}?"
-        );
+    if let Some(advice) = advice {
+        warn!(file, api_version, kind, "an object is not read: {advice}");
     } else {
         debug!(file, api_version, kind, "objects of this kind are not read");
     }
@@ -388,6 +410,7 @@ fn unreadable(file: &Path, error: &io::Error) -> ManifestError {
         file: file.to_owned(),
         line: None,
         column: None,
+        document: None,
         reason: format!("cannot read the file: {error}"),
     }
 }

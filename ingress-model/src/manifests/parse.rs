@@ -1,15 +1,22 @@
 //! The text of a file → objects.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
 
-use serde::Deserialize;
 use serde_json::Value;
 
-use super::{complete::complete, ignored::Ignored, object::Object};
+use super::{
+    complete::complete,
+    format::{Format, Header, Json, Yaml},
+    ignored::Ignored,
+    object::Object,
+};
 
-/// Why a file of manifests cannot be used.
+/// Why a file of manifests, or one of its documents, cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}{}: {reason}", file.display(), place(*.line, *.column))]
+#[error("{}{}: {}{reason}", file.display(), place(*.line, *.column), within(*.document))]
 pub struct ManifestError {
     /// The file.
     pub file: PathBuf,
@@ -17,8 +24,30 @@ pub struct ManifestError {
     pub line: Option<u64>,
     /// The column, from 1.
     pub column: Option<u64>,
+    /// Which document cannot be used; `None` when the whole file cannot, or has only one.
+    pub document: Option<Part>,
     /// What is wrong there.
     pub reason: String,
+}
+
+/// One of several documents of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its number, from 1; documents that hold nothing do not count.
+    pub number: usize,
+    /// How many there are.
+    pub of: usize,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "document {} of {}", self.number, self.of)
+    }
+}
+
+fn within(document: Option<Part>) -> String {
+    let document = document.map(|part| format!("{part}: "));
+    document.unwrap_or_default()
 }
 
 fn place(line: Option<u64>, column: Option<u64>) -> String {
@@ -35,21 +64,8 @@ pub struct Content {
     pub lines: Vec<u64>,
     /// Objects of other kinds.
     pub ignored: Vec<Ignored>,
-}
-
-/// What every object starts with.
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Header {
-    api_version: String,
-    kind: String,
-}
-
-/// A list of objects.
-#[derive(Deserialize)]
-struct List {
-    #[serde(default)]
-    items: Vec<Value>,
+    /// What is wrong with documents, and with items of lists, that are left out.
+    pub broken: Vec<ManifestError>,
 }
 
 /// Reads a file: one JSON object if its name ends in `.json`, else any number of YAML documents. An object may be a list
@@ -62,12 +78,34 @@ struct List {
 ///
 /// let text = "apiVersion: v1\nkind: Service\nmetadata: {name: cart, namespace: shop}\n---\nkind: Service\n";
 /// let error = parse(Path::new("cart.yaml"), text).unwrap_err();
-/// assert_eq!(error.to_string(), "cart.yaml:5: the object has no apiVersion or no kind");
+/// assert_eq!(error.to_string(), "cart.yaml:5: document 2 of 2: the object has no apiVersion or no kind");
 /// ```
 ///
 /// # Errors
-/// What is wrong in it, and where. There is no half of a file: what else it holds is not taken either.
+/// What is wrong in it, and where. There is no half of a file: what else it holds is not taken either. [`salvage()`] takes
+/// it.
 pub fn parse(file: &Path, text: &str) -> Result<Content, ManifestError> {
+    let mut content = salvage(file, text);
+    if content.broken.is_empty() {
+        return Ok(content);
+    }
+    Err(content.broken.swap_remove(0))
+}
+
+/// Reads a file as [`parse()`] does, but for documents and items of lists that cannot be read: these are left out and told
+/// of. A document ends where a line begins with `---`, whatever is wrong in it.
+///
+/// ```
+/// use std::path::Path;
+///
+/// use ingress_model::manifests::salvage;
+///
+/// let text = "kind: Service\nmetadata: {name: [\n---\napiVersion: v1\nkind: Service\nmetadata: {name: cart}\n";
+/// let content = salvage(Path::new("cart.yaml"), text);
+/// assert_eq!((content.objects.len(), content.broken.len()), (1, 1));
+/// ```
+#[must_use]
+pub fn salvage(file: &Path, text: &str) -> Content {
     let mut content = Content::default();
     if file
         .extension()
@@ -77,19 +115,23 @@ pub fn parse(file: &Path, text: &str) -> Result<Content, ManifestError> {
             file,
             text,
             first_line: 0,
+            part: None,
         }
-        .read(&Json, &mut content)?;
-    } else {
-        for (first_line, text) in documents(text) {
-            Document {
-                file,
-                text,
-                first_line,
-            }
-            .read(&Yaml, &mut content)?;
-        }
+        .add(&Json, &mut content);
+        return content;
     }
-    Ok(content)
+    let documents = documents(text);
+    let of = documents.len();
+    for (number, (first_line, text)) in (1..).zip(documents) {
+        Document {
+            file,
+            text,
+            first_line,
+            part: (of > 1).then_some(Part { number, of }),
+        }
+        .add(&Yaml, &mut content);
+    }
+    content
 }
 
 /// The documents of a YAML stream, each with the number of lines before it.
@@ -127,21 +169,17 @@ struct Document<'a> {
     file: &'a Path,
     text: &'a str,
     first_line: u64,
-}
-
-/// How a document is written.
-trait Format {
-    /// Why a document cannot be read.
-    type Error;
-
-    fn header(&self, text: &str) -> Result<Header, Self::Error>;
-    fn list(&self, text: &str) -> Result<List, Self::Error>;
-    fn object(&self, header: &Header, text: &str) -> Option<Result<Object, Self::Error>>;
-    /// Line and column within the document, from 1, and the reason.
-    fn explain(&self, error: &Self::Error) -> (u64, u64, String);
+    part: Option<Part>,
 }
 
 impl Document<'_> {
+    /// Adds what it holds, or what is wrong with it.
+    fn add<F: Format>(&self, format: &F, content: &mut Content) {
+        if let Err(error) = self.read(format, content) {
+            content.broken.push(error);
+        }
+    }
+
     fn read<F: Format>(&self, format: &F, content: &mut Content) -> Result<(), ManifestError> {
         let explain = |error: F::Error| {
             let (line, column, reason) = format.explain(&error);
@@ -153,9 +191,12 @@ impl Document<'_> {
         }
         if let Some(kind) = header.kind.strip_suffix("List") {
             let list = format.list(self.text).map_err(explain)?;
-            return (1_usize..)
-                .zip(list.items)
-                .try_for_each(|(number, item)| self.item(&header, kind, number, item, content));
+            for (number, item) in (1_usize..).zip(list.items) {
+                if let Err(error) = self.item(&header, kind, number, item, content) {
+                    content.broken.push(error);
+                }
+            }
+            return Ok(());
         }
         if let Some(object) = format.object(&header, self.text) {
             return self.keep(object.map_err(explain)?, content);
@@ -221,72 +262,9 @@ impl Document<'_> {
             file: self.file.to_owned(),
             line: Some(self.first_line + line.max(1)),
             column: Some(column).filter(|column| *column > 0),
+            document: self.part,
             reason,
         }
-    }
-}
-
-struct Yaml;
-
-impl Format for Yaml {
-    type Error = serde_saphyr::Error;
-
-    fn header(&self, text: &str) -> Result<Header, Self::Error> {
-        serde_saphyr::from_str(text)
-    }
-
-    fn list(&self, text: &str) -> Result<List, Self::Error> {
-        serde_saphyr::from_str(text)
-    }
-
-    fn object(&self, header: &Header, text: &str) -> Option<Result<Object, Self::Error>> {
-        let mut unknown = false;
-        let read = serde_saphyr::with_deserializer_from_str(text, |from| {
-            let read = Object::read(&header.api_version, &header.kind, from);
-            unknown = read.is_none();
-            read.transpose()
-        });
-        if unknown { None } else { read.transpose() }
-    }
-
-    fn explain(&self, error: &Self::Error) -> (u64, u64, String) {
-        let plain = error.without_snippet();
-        let (line, column) = plain
-            .location()
-            .map_or((0, 0), |place| (place.line(), place.column()));
-        // The place is told apart, counted from the beginning of the file.
-        let reason = plain
-            .to_string()
-            .replace(&format!(" at line {line}, column {column}"), "");
-        (line, column, reason)
-    }
-}
-
-struct Json;
-
-impl Format for Json {
-    type Error = serde_json::Error;
-
-    fn header(&self, text: &str) -> Result<Header, Self::Error> {
-        serde_json::from_str(text)
-    }
-
-    fn list(&self, text: &str) -> Result<List, Self::Error> {
-        serde_json::from_str(text)
-    }
-
-    fn object(&self, header: &Header, text: &str) -> Option<Result<Object, Self::Error>> {
-        let mut from = serde_json::Deserializer::from_str(text);
-        Object::read(&header.api_version, &header.kind, &mut from)
-    }
-
-    fn explain(&self, error: &Self::Error) -> (u64, u64, String) {
-        let number = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
-        (
-            number(error.line()),
-            number(error.column()),
-            error.to_string(),
-        )
     }
 }
 
@@ -422,5 +400,78 @@ metadata: {name: e}
             error.to_string(),
             "a.yaml:1: the object has no apiVersion or no kind"
         );
+    }
+
+    #[test]
+    fn what_can_be_read_of_a_file_is_kept() {
+        let text = "\
+apiVersion: v1
+kind: Service
+metadata: {name: a}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: [b}
+---
+# Nothing.
+---
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Secret, metadata: {name: c}}
+- {apiVersion: v1, kind: Secret, metadata: 3}
+- {apiVersion: v1, kind: Secret}
+- {apiVersion: v1, kind: Secret, metadata: {name: d}}
+---
+text: \"a quote that nobody closes
+---
+apiVersion: v1
+kind: Service
+metadata: {name: e}
+";
+        let content = salvage(Path::new("a.yaml"), text);
+        assert_eq!(
+            names(&content),
+            [
+                "Service default/a",
+                "Secret default/c",
+                "Secret default/d",
+                "Service default/e"
+            ]
+        );
+        assert_eq!(content.lines, [1, 11, 11, 21]);
+        let broken: Vec<_> = content.broken.iter().map(ToString::to_string).collect();
+        let begins = [
+            "a.yaml:7:18: document 2 of 5: ",
+            "a.yaml:11: document 3 of 5: item 2 of the list, a Secret: ",
+            "a.yaml:11: document 3 of 5: the Secret has no metadata.name",
+            "a.yaml:20",
+        ];
+        assert_eq!(broken.len(), begins.len(), "{broken:#?}");
+        for (broken, begin) in broken.iter().zip(begins) {
+            assert!(broken.starts_with(begin), "{broken}");
+        }
+        assert_eq!(
+            parse(Path::new("a.yaml"), text).as_ref().err(),
+            content.broken.first()
+        );
+    }
+
+    #[test]
+    fn a_file_that_ends_within_a_document_has_those_before() {
+        let whole = "apiVersion: v1\nkind: Service\nmetadata: {name: a}\n---\napiVersion: v1\nkind: Service\nmetadata: {name: bb}\n";
+        let second = whole.find("---").unwrap() + 3;
+        for end in 0..=whole.len() {
+            let content = salvage(Path::new("a.yaml"), &whole[..end]);
+            let told = content.objects.len() + content.ignored.len() + content.broken.len();
+            assert!(told >= usize::from(end > 0), "{end}");
+            if end >= second {
+                assert_eq!(
+                    names(&content).first().map(String::as_str),
+                    Some("Service default/a"),
+                    "{end}"
+                );
+            }
+        }
     }
 }

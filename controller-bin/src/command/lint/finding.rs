@@ -10,7 +10,7 @@ use ingress_model::{
 use nginx_render::Source;
 use serde::Serialize;
 
-use super::place::Place;
+use super::{lost::lost, place::Place};
 use crate::command::refused::place;
 
 /// How bad a finding is.
@@ -73,14 +73,21 @@ impl Finding {
         }
     }
 
-    /// A manifest that cannot be read.
+    /// A manifest, or a part of one, that cannot be read.
     pub(super) fn broken(error: &ManifestError) -> Self {
+        let message = match error.document {
+            Some(document) => format!("{document}: {}", error.reason),
+            None => match lost(&error.file) {
+                Some(lost) => format!("{}; all of the file is left out: {lost}", error.reason),
+                None => error.reason.clone(),
+            },
+        };
         Self {
             level: Level::Error,
             reason: "BrokenManifest",
             object: None,
             key: None,
-            message: error.reason.clone(),
+            message,
             place: Some(Place {
                 file: error.file.clone(),
                 line: error.line,
@@ -105,16 +112,16 @@ impl Finding {
         }
     }
 
-    /// An object of a kind that is not read, if one that is was probably meant.
+    /// An object of a kind that is not read, if its author may think that it is.
     pub(super) fn unread(file: &Path, ignored: &Ignored) -> Option<Self> {
-        let (version, kind) = ignored.meant?;
+        let advice = ignored.advice?;
         Some(Self {
             level: Level::Warning,
             reason: "UnreadObject",
             object: None,
             key: None,
             message: format!(
-                "objects of apiVersion {:?} and kind {:?} are not read: did you mean apiVersion {version}, kind {kind}?",
+                "objects of apiVersion {:?} and kind {:?} are not read: {advice}",
                 ignored.api_version, ignored.kind
             ),
             place: Some(Place {

@@ -4,6 +4,7 @@
 //! manifests themselves, what an API server or the webhook would refuse of them, what the renderer could not write down, and what NGINX would refuse.
 
 mod finding;
+mod lost;
 mod place;
 mod sarif;
 mod text;

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ingress_model::{ObjectRef, manifests::parse};
+use ingress_model::{ObjectRef, manifests::salvage};
 use serde::Serialize;
 
 /// A place in a manifest.
@@ -48,9 +48,7 @@ impl Places {
     }
 
     fn add(&mut self, file: &Path, text: &str) {
-        let Ok(content) = parse(file, text) else {
-            return;
-        };
+        let content = salvage(file, text);
         let lines: Vec<_> = text.lines().collect();
         let ignored = content.ignored.iter().map(|ignored| ignored.line);
         let mut begins: Vec<u64> = content.lines.iter().copied().chain(ignored).collect();
