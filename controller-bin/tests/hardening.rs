@@ -16,7 +16,10 @@ use site::{
     backend::{Backend, annotated, ingress},
     controller, http, send,
 };
-use tokio::net::TcpStream;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
 
 /// A password's hash, as htpasswd(1) makes it.
 const HASH: &str = "$apr1$keepthis$SeCrEtHaShOfApAsSwOrD1";
@@ -148,6 +151,56 @@ async fn the_status_server_is_for_local_callers_only() {
         TcpStream::connect(("127.0.0.2", site.ports.http))
             .await
             .is_ok()
+    );
+}
+
+/// Whoever may write Ingresses may have NGINX copy requests with their bodies to any address.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_mirror_tells_the_status_server_anything() {
+    let (site, _one) = Site::with_one("app").await;
+    let target = format!("http://127.0.0.1:{}", site.ports.status);
+    let annotations = [
+        ("mirror", format!("{target}/configuration/backends")),
+        (
+            "variable",
+            "http://$http_x_target/configuration/backends".into(),
+        ),
+    ];
+    for (name, target) in &annotations {
+        let annotations = format!(
+            "{{nginx.ingress.kubernetes.io/mirror-target: '{target}', \
+             nginx.ingress.kubernetes.io/mirror-host: 127.0.0.1}}"
+        );
+        let host = format!("{name}.test");
+        let file = format!("{name}.yaml");
+        let manifest = annotated(name, &host, "app", &annotations, "/", "");
+        site.write(&file, &manifest);
+        site.answers(&host, "/", 200, "one").await;
+        let request = format!(
+            "POST / HTTP/1.1\r\nHost: {host}\r\nX-Target: 127.0.0.1:{}\r\nX-Sent-From:\r\n\
+             Content-Length: 2\r\nConnection: close\r\n\r\n[]",
+            site.ports.status
+        );
+        // A worker that ends does not know the host.
+        site.until("the request is copied", async || {
+            let mut stream = TcpStream::connect(("127.0.0.1", site.ports.http))
+                .await
+                .ok()?;
+            stream.write_all(request.as_bytes()).await.ok()?;
+            let mut answer = String::new();
+            // The connection is closed once the copy has been answered, too.
+            stream.read_to_string(&mut answer).await.ok()?;
+            answer.starts_with("HTTP/1.1 200").then_some(())
+        })
+        .await;
+        let told = http::get(site.ports.status, "127.0.0.1", "/configuration/backends");
+        assert!(told.await.unwrap().body.contains("default-app-80"));
+    }
+    assert_eq!(
+        site.logged("does not have what it was told"),
+        0,
+        "{}",
+        site.log()
     );
 }
 

@@ -34,9 +34,15 @@ local function is_local(host)
     or find(host, "^%[::1%]$") or find(host, "^%[::1%]:%d+$")
 end
 
+-- Who writes an Ingress may name this address as the target of a mirror or as its authenticating service, also by a name
+-- or a variable that only a request resolves. What NGINX itself asks there carries this header, whatever the client sent.
+local function is_relayed()
+  return ngx.var.http_x_sent_from ~= nil
+end
+
 -- content_by_lua of the location /configuration
 function _M.call()
-  if not is_local(ngx.var.http_host) then
+  if is_relayed() or not is_local(ngx.var.http_host) then
     return reply.text(ngx.HTTP_FORBIDDEN, "this address is for local use")
   end
   local method = ngx.req.get_method()

@@ -125,6 +125,27 @@ fn the_general_text() {
 }
 
 #[test]
+fn what_nginx_relays_is_refused() {
+    let nginx = Nginx::start();
+    assert_eq!(status(&nginx, "POST", BACKENDS, r#"[{"name":"a"}]"#), 201);
+    for sender in ["nginx-ingress-controller", ""] {
+        for (method, path, body) in [
+            ("POST", BACKENDS, "[]"),
+            ("GET", BACKENDS, ""),
+            ("POST", SERVERS, "{}"),
+        ] {
+            let sent = [("X-Sent-From", sender)];
+            let response = http::request(nginx.status, method, path, &sent, body);
+            assert_eq!(response.status, 403, "{sender:?} {method} {path}");
+        }
+    }
+    assert_eq!(
+        nginx.configure("GET", BACKENDS, "").body,
+        r#"[{"name":"a"}]"#
+    );
+}
+
+#[test]
 fn only_local_names_are_served() {
     let nginx = Nginx::start();
     let with_host =

@@ -53,6 +53,11 @@ pub(crate) fn mirror(
             "proxy_set_header",
             [word("Host"), template(mirror.host.as_str())?],
         ),
+        // The status server takes no orders from what is marked by it, whoever chose target and body.
+        directive(
+            "proxy_set_header",
+            [word("X-Sent-From"), word("nginx-ingress-controller")],
+        ),
     ];
     copy.extend(facts.upstream_tls.taken_back());
     if !mirror.request_body {
