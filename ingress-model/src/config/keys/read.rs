@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use crate::{
-    annotation::grammar::{CIPHERS, Grammar, VARIABLES},
+    annotation::grammar::{Grammar, VARIABLES},
     config::{Draft, Risk},
     layout::HttpVersion,
     live::LoadBalance,
@@ -152,11 +152,6 @@ pub(super) fn tls_versions(text: &str) -> Result<Vec<Literal>, ValueError> {
         return Err(ValueError::Empty);
     }
     words(text, |word| scalar::word(word, &versions))
-}
-
-pub(super) fn ciphers(text: &str) -> Result<Literal, ValueError> {
-    CIPHERS.check(text)?;
-    Literal::parse(text)
 }
 
 pub(super) fn curves(text: &str) -> Result<Literal, ValueError> {

@@ -1,12 +1,12 @@
 //! Keys of TLS.
 
-use crate::value::Seconds;
+use crate::{annotation::grammar::ciphers, value::Seconds};
 
 use super::{
     Context, KEY, KeyInfo,
     read::{
-        boolean, buffer, ciphers, curves, number, optional, session_cache_size, session_timeout,
-        ticket_key, tls_versions,
+        boolean, buffer, curves, number, optional, session_cache_size, session_timeout, ticket_key,
+        tls_versions,
     },
 };
 
