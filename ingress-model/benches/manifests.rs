@@ -8,7 +8,7 @@ use std::{path::Path, sync::Arc};
 use divan::{Bencher, black_box};
 use ingress_model::{
     ObjectName,
-    manifests::{AssumedClass, Changes, Gathering, Object, together},
+    manifests::{AssumedClass, Changes, Gathering, Object, parse, together},
 };
 use k8s_openapi::api::{core::v1::Service, networking::v1::Ingress};
 
@@ -48,6 +48,60 @@ fn named(mut object: Object, name: &str, beside: &ObjectName) -> Arc<Object> {
 
 fn class() -> Arc<Object> {
     Arc::new(AssumedClass::ours(&cluster::options()).object())
+}
+
+/// One file, as people write them.
+const TEXT: &str = "\
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: app
+  namespace: shop
+  annotations:
+    nginx.ingress.kubernetes.io/proxy-read-timeout: \"30\"
+    nginx.ingress.kubernetes.io/enable-cors: \"true\"
+spec:
+  ingressClassName: nginx
+  tls:
+  - {hosts: [app.example.com], secretName: app}
+  rules:
+  - host: app.example.com
+    http:
+      paths:
+      - path: /
+        pathType: Prefix
+        backend: {service: {name: app, port: {number: 80}}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: app, namespace: shop}
+spec:
+  ports:
+  - {name: http, port: 80, targetPort: 8080}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata:
+  name: app-x7k2p
+  namespace: shop
+  labels: {kubernetes.io/service-name: app}
+addressType: IPv4
+ports:
+- {name: http, port: 8080}
+endpoints:
+- {addresses: [10.0.0.1], conditions: {ready: true}}
+- {addresses: [10.0.0.2], conditions: {ready: true}}
+";
+
+#[divan::bench(args = SIZES, sample_count = 10, sample_size = 1)]
+fn texts(bencher: Bencher<'_, '_>, size: u32) {
+    bencher.bench_local(|| {
+        let contents = (0..size).map(|_| parse(Path::new("app.yaml"), black_box(TEXT)));
+        contents
+            .filter_map(Result::ok)
+            .map(|content| content.objects.len())
+            .sum::<usize>()
+    });
 }
 
 #[divan::bench(args = SIZES, sample_count = 10, sample_size = 1)]
