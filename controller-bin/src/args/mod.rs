@@ -472,6 +472,19 @@ mod tests {
     }
 
     #[test]
+    fn a_prefix_that_no_annotation_can_have_is_refused() {
+        let args = parse(&["--annotations-prefix=my.io/"]).unwrap();
+        assert_eq!(args.options().annotations_prefix, "my.io");
+        for value in ["", "a b", "my.io/x"] {
+            let error = parse(&["--annotations-prefix", value]).unwrap_err();
+            let text = error.to_string();
+            assert!(text.contains("--annotations-prefix"), "{text}");
+            assert!(text.contains(&format!("'{value}'")), "{text}");
+            assert!(text.contains("must be a DNS subdomain"), "{text}");
+        }
+    }
+
+    #[test]
     fn given_flags_without_effect_are_listed_once() {
         let args = parse(&["--v=2", "--log_dir=/x", "--log_dir=/y", "--profiling"]).unwrap();
         assert_eq!(args.without_effect, ["--profiling", "--log_dir"]);

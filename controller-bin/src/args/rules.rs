@@ -52,11 +52,12 @@ pub struct RuleArgs {
     #[arg(long, value_name = "NAMESPACE/NAME", default_value = "", value_parser = value::object_name)]
     pub default_ssl_certificate: Given<ObjectName>,
 
-    /// Prefix of the annotations
+    /// Prefix of the annotations, a DNS subdomain
     #[arg(
         long,
         value_name = "PREFIX",
-        default_value = "nginx.ingress.kubernetes.io"
+        default_value = "nginx.ingress.kubernetes.io",
+        value_parser = value::annotations_prefix
     )]
     pub annotations_prefix: String,
 

@@ -40,6 +40,27 @@ pub(super) fn object_name(text: &str) -> Result<Given<ObjectName>, String> {
         .ok_or_else(|| "must be namespace/name".into())
 }
 
+/// The prefix of annotations, a slash at its end taken away. No annotation has one that is no DNS subdomain (Kubernetes
+/// docs: "Annotations", syntax and character set), so that none would be read.
+pub(super) fn annotations_prefix(text: &str) -> Result<String, String> {
+    let prefix = text.strip_suffix('/').unwrap_or(text);
+    let is_alphanumeric = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    let is_label = |label: &str| {
+        label.bytes().all(|b| is_alphanumeric(b) || b == b'-')
+            && label.bytes().next().is_some_and(is_alphanumeric)
+            && label.bytes().last().is_some_and(is_alphanumeric)
+    };
+    if prefix.len() <= 253 && prefix.split('.').all(is_label) {
+        Ok(prefix.to_owned())
+    } else {
+        Err(
+            "must be a DNS subdomain such as my.example.com (lower-case letters, digits, '-' and '.'): no annotation \
+             could have this prefix, and so none would be read"
+                .into(),
+        )
+    }
+}
+
 /// A label selector, `None` when empty.
 pub(super) fn label_selector(text: &str) -> Result<Given<LabelSelector>, String> {
     if text.trim().is_empty() {
@@ -147,6 +168,29 @@ mod tests {
         assert_eq!(object_name(""), Ok(None));
         assert_eq!(object_name("a/b"), Ok(Some(ObjectName::new("a", "b"))));
         assert!(object_name("b").is_err());
+    }
+
+    #[test]
+    fn prefixes_are_those_that_annotations_can_have() {
+        let prefix = |text| annotations_prefix(text).ok();
+        for text in [
+            "my.io",
+            "my.io/",
+            "nginx.ingress.kubernetes.io",
+            "a",
+            "a-1.b",
+        ] {
+            assert_eq!(prefix(text).as_deref(), Some(text.trim_end_matches('/')));
+        }
+        for text in [
+            "", "/", "a b", "my.io//", "my.io/x", "/my.io", "My.io", "-a", "a-", "a..b", ".a",
+            "a.", "a_b", "ä",
+        ] {
+            assert_eq!(prefix(text), None, "{text:?}");
+        }
+        let longest = "a".repeat(253);
+        assert!(annotations_prefix(&longest).is_ok());
+        assert!(annotations_prefix(&format!("{longest}a")).is_err());
     }
 
     #[test]
