@@ -244,6 +244,43 @@ fn a_broken_file_keeps_its_last_good_content() {
 }
 
 #[test]
+fn a_broken_document_takes_neither_the_others_nor_what_was_there() {
+    const BROKEN: &str = "kind: Service\nmetadata: {name: [\n";
+    let all = |documents: &[&str]| documents.join("---\n");
+    let (a, b, c) = (service("a"), service("b"), service("c"));
+    let followed = Followed::new(&[("x.yaml", &all(&[&a, BROKEN]))]);
+    assert_eq!(followed.services(), ["default/a"]);
+
+    followed.write("x.yaml", &all(&[&a, &b]));
+    followed.services_when(|names| names == ["default/a", "default/b"]);
+
+    // The second one may be any that was there, and the third one is new.
+    followed.write("x.yaml", &all(&[BROKEN, &c]));
+    let names = followed.services_when(|names| names.contains(&"default/c".to_owned()));
+    assert_eq!(names, ["default/a", "default/b", "default/c"]);
+
+    followed.write("x.yaml", &all(&[&b, &c]));
+    followed.services_when(|names| names == ["default/b", "default/c"]);
+}
+
+#[test]
+fn an_object_beside_a_broken_document_is_changed() {
+    let with = |port: u16| format!("{}spec: {{ports: [{{port: {port}}}]}}\n", service("a"));
+    let followed = Followed::new(&[("x.yaml", &with(1))]);
+    followed.write("x.yaml", &format!("{}---\nkind: [\n", with(2)));
+    let port = || {
+        let snapshot = followed.store.snapshot();
+        let service = snapshot.services.get(&ObjectName::new("default", "a"))?;
+        Some(service.spec.as_ref()?.ports.as_ref()?.first()?.port)
+    };
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while port() != Some(2) {
+        assert!(Instant::now() < deadline, "{:?}", port());
+        thread::yield_now();
+    }
+}
+
+#[test]
 fn the_last_file_by_name_holds_an_object_that_several_define() {
     let with = |port: u16| format!("{}spec: {{ports: [{{port: {port}}}]}}\n", service("a"));
     let followed = Followed::new(&[("1.yaml", &with(1)), ("2.yaml", &with(2))]);

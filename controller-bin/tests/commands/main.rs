@@ -15,6 +15,7 @@ mod support;
 mod cluster;
 mod diff;
 mod lint;
+mod lint_manifests;
 mod listing;
 mod migrate;
 mod readme;
