@@ -15,6 +15,7 @@
 //! The directory itself may go away and come back. While it is gone, what its files said last holds.
 
 mod directory;
+mod fetch;
 mod kept;
 mod object;
 mod pending;

@@ -13,12 +13,16 @@ use ingress_model::{
     ObjectKind, ObjectRef,
     manifests::{
         AssumedClass, Changes, Content, Gathering, Ignored, ManifestError, Object, Together,
-        is_hidden, is_manifest, salvage, together,
+        is_hidden, is_manifest, together,
     },
 };
 use tracing::{debug, error, info, warn};
 
-use super::{kept::with_earlier, object};
+use super::{
+    fetch::{Fetched, fetch, fetch_many, unreadable},
+    kept::with_earlier,
+    object,
+};
 use crate::store::Store;
 
 /// How long after it was last written to a file that has changed is not looked at: its writer may not be done, and word
@@ -80,14 +84,14 @@ impl File {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
+pub(super) struct Stamp {
     modified: Option<SystemTime>,
     length: u64,
     inode: u64,
 }
 
 impl Stamp {
-    fn of(metadata: &fs::Metadata) -> Self {
+    pub(super) fn of(metadata: &fs::Metadata) -> Self {
         Self {
             modified: metadata.modified().ok(),
             length: metadata.len(),
@@ -188,11 +192,17 @@ impl Directory {
             self.forget(&path);
         }
         self.unreadable = unreadable;
+        let found = found.into_iter();
+        let found: Vec<_> = found
+            .filter(|path| !is_awaited(&self.root.join(path)))
+            .collect();
+        let new = found.iter().filter(|path| !self.files.contains_key(*path));
+        let new: Vec<_> = new.cloned().collect();
+        let mut fetched = fetch_many(&self.root, &new);
         let mut left = false;
         for path in found {
-            if !is_awaited(&self.root.join(&path)) {
-                left |= !self.read(path, Read::Changed);
-            }
+            let fetched = fetched.remove(&path);
+            left |= !self.read(path, Read::Changed, fetched);
         }
         Ok(left)
     }
@@ -205,7 +215,7 @@ impl Directory {
                 continue;
             };
             let hidden = below.iter().any(|part| is_hidden(Path::new(part)));
-            if !hidden && !self.read(below.to_owned(), Read::Anyway) {
+            if !hidden && !self.read(below.to_owned(), Read::Anyway, None) {
                 once_more.push(path);
             }
         }
@@ -215,7 +225,7 @@ impl Directory {
     /// Reads a file, unless its stamp says that it is the same. A file that is gone is forgotten. Answers whether all is
     /// known of the file that is to be known: where objects went from a file that was written in place, only if its next
     /// reading finds the same, since somebody may just have begun to write it.
-    fn read(&mut self, path: PathBuf, which: Read) -> bool {
+    fn read(&mut self, path: PathBuf, which: Read, fetched: Option<Fetched>) -> bool {
         let full = self.root.join(&path);
         let stamp = match fs::metadata(&full) {
             Ok(metadata) if metadata.is_file() => Stamp::of(&metadata),
@@ -237,9 +247,9 @@ impl Directory {
                 return true;
             }
         }
-        let content = fs::read_to_string(&full)
-            .map(|text| salvage(&full, &text))
-            .map_err(|error| unreadable(&full, &error));
+        let content = fetched
+            .filter(|(then, _)| *then == stamp)
+            .map_or_else(|| fetch(&full), |(_, content)| content);
         match content {
             Ok(content) if self.waits(&path, stamp, &content) => return false,
             Ok(content) => self.accept(path, stamp, content),
@@ -402,15 +412,5 @@ fn report(file: &Path, ignored: &Ignored) {
         warn!(file, api_version, kind, "an object is not read: {advice}");
     } else {
         debug!(file, api_version, kind, "objects of this kind are not read");
-    }
-}
-
-fn unreadable(file: &Path, error: &io::Error) -> ManifestError {
-    ManifestError {
-        file: file.to_owned(),
-        line: None,
-        column: None,
-        document: None,
-        reason: format!("cannot read the file: {error}"),
     }
 }
