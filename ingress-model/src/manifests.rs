@@ -23,7 +23,7 @@ pub use self::{
     ignored::{Advice, Ignored},
     object::Object,
     parse::{Content, ManifestError, Part, parse, salvage},
-    review::{Slip, SlipKind, review},
+    review::{FieldPlaces, Slip, SlipKind, review},
     together::{AssumedClass, Placed, Repeated, Together, together},
 };
 

@@ -33,7 +33,7 @@ fn findings_are_told_with_their_places() {
         ],
         &[
             "warning",
-            "z.yaml:1 ",
+            "z.yaml:14 ",
             "Ingress shop/shop",
             "PathConflict",
             "shop/late",
@@ -361,7 +361,7 @@ fn what_the_webhook_would_refuse_is_found_in_time() {
     let lint = ["lint", &from(&directory), "--assume-nginx=debian-12"];
     run(&lint).has_line(&[
         "warning",
-        "a.yaml:1 ",
+        "a.yaml:14 ",
         "spec.rules[0].http.paths[1].path",
         "RefusedByWebhook",
         "need pathType ImplementationSpecific",

@@ -12,6 +12,7 @@
 mod fields;
 mod ingress;
 mod names;
+mod places;
 mod service;
 mod written;
 
@@ -19,6 +20,7 @@ use std::path::Path;
 
 use crate::object::ObjectRef;
 
+pub use self::places::FieldPlaces;
 use self::{fields::Wrong, names::Values, written::Written};
 use super::object::Object;
 

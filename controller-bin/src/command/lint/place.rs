@@ -1,12 +1,16 @@
 //! Where in manifests objects stand, and what of them.
 
 use std::{
+    cell::OnceCell,
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
 };
 
-use ingress_model::{ObjectRef, manifests::salvage};
+use ingress_model::{
+    ObjectRef,
+    manifests::{FieldPlaces, salvage},
+};
 use serde::Serialize;
 
 /// A place in a manifest.
@@ -21,7 +25,17 @@ pub(super) struct Place {
 
 /// The places of objects.
 #[derive(Debug, Default)]
-pub(super) struct Places(BTreeMap<ObjectRef, Text>);
+pub(super) struct Places {
+    objects: BTreeMap<ObjectRef, Text>,
+    files: BTreeMap<PathBuf, FileText>,
+}
+
+/// The text of a file, and the places of fields in it, which are looked for when the first one is asked for.
+#[derive(Debug)]
+struct FileText {
+    text: String,
+    fields: OnceCell<FieldPlaces>,
+}
 
 /// The text of an object.
 #[derive(Debug)]
@@ -70,13 +84,25 @@ impl Places {
                     .map(|line| (*line).to_owned())
                     .collect(),
             };
-            self.0.insert(object.reference(), text);
+            self.objects.insert(object.reference(), text);
         }
+        let file_text = FileText {
+            text: text.to_owned(),
+            fields: OnceCell::new(),
+        };
+        self.files.insert(file.to_owned(), file_text);
     }
 
-    /// Where an object begins, or where it has an annotation, key or field. Of lists the items are not looked for.
+    /// Where an object begins, or where it has an annotation, key or field.
     pub(super) fn find(&self, object: &ObjectRef, key: Option<&str>) -> Option<Place> {
-        let text = self.0.get(object)?;
+        let text = self.objects.get(object)?;
+        if let Some((line, column)) = key.and_then(|key| self.item(&text.file, object, key)) {
+            return Some(Place {
+                file: text.file.clone(),
+                line: Some(line),
+                column: Some(column),
+            });
+        }
         let lines = (text.line..).zip(&text.lines);
         let found = key.map(last_part).and_then(|key| {
             let mut lines = lines.filter_map(|(line, text)| Some((line, column(text, key)?)));
@@ -89,14 +115,25 @@ impl Places {
             column,
         })
     }
+
+    /// Where a field stands whose path goes through a list.
+    fn item(&self, file: &Path, object: &ObjectRef, field: &str) -> Option<(u64, u64)> {
+        let file_text = self.files.get(file).filter(|_| is_of_list(field))?;
+        let fields = &file_text.fields;
+        let fields = fields.get_or_init(|| FieldPlaces::read(file, &file_text.text));
+        fields.find(object, field)
+    }
+}
+
+/// Whether a key is the path of a field that goes through a list (`spec.rules[0].host`).
+fn is_of_list(key: &str) -> bool {
+    key.starts_with("spec.") && key.contains('[')
 }
 
 /// What a line has of the path of a field (`spec.tls`), unless it goes through a list. Annotations and keys of ConfigMaps
 /// are no paths.
 fn last_part(key: &str) -> &str {
-    let field = key
-        .strip_prefix("spec.")
-        .filter(|field| !field.contains('['));
+    let field = key.strip_prefix("spec.").filter(|_| !is_of_list(key));
     field.map_or(key, |field| field.rsplit('.').next().unwrap_or(field))
 }
 
@@ -178,5 +215,35 @@ items:
         assert_eq!(find("b", Some("other")), Some((8, None)));
         assert_eq!(find("d", Some("key")), Some((14, None)));
         assert_eq!(find("e", None), None);
+    }
+
+    #[test]
+    fn items_of_lists_are_found() {
+        let text = "\
+# the front
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: front, namespace: x}
+spec:
+  rules:
+  - host: a.test
+  - host: b.test
+    http:
+      paths:
+      - {path: /, backend: {service: {name: web, port: {number: 80}}}}
+      - path: /cart
+        backend: {service: {name: cart, port: {number: 80}}}
+";
+        let mut places = Places::default();
+        places.add(Path::new("a.yaml"), text);
+        let front = ObjectRef::new(ObjectKind::Ingress, ObjectName::new("x", "front"));
+        let find = |key: &str| {
+            let place = places.find(&front, Some(key))?;
+            Some((place.line?, place.column?))
+        };
+        assert_eq!(find("spec.rules[0].host"), Some((7, 5)));
+        assert_eq!(find("spec.rules[1].http.paths[0].backend"), Some((11, 19)));
+        assert_eq!(find("spec.rules[1].http.paths[1].path"), Some((12, 9)));
+        assert_eq!(find("spec.rules[1].http.paths[1].backend"), Some((13, 9)));
     }
 }
