@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
     sync::Arc,
 };
 
@@ -10,7 +11,7 @@ use crate::{
     diagnostic::{Diagnostic, Reason, Severity},
     endpoints::{self, Protocol, Query},
     layout::StreamServer,
-    live::{Backend, PortRef, UpstreamName},
+    live::{Backend, Endpoint, PortRef, UpstreamName},
     object::{ObjectKind, ObjectName, ObjectRef},
     services::Services,
     snapshot::Snapshot,
@@ -41,7 +42,8 @@ struct Entry {
 ///
 /// An entry that is malformed, or whose port the controller needs itself or another program has, is reported and left
 /// out. A port whose Service is missing or has no endpoints stays open without peers, so that it takes no reload when
-/// they come; one whose Service has no such port of the protocol is left out.
+/// they come; one whose Service has no such port of the protocol is left out. Endpoints that are the controller's own
+/// ports on this machine are left out too: those trust whoever reaches them.
 ///
 /// ```
 /// use ingress_model::{ObjectName, Options, testing::Fixture};
@@ -132,8 +134,18 @@ pub(crate) fn read(
                         continue;
                     }
                 }
+                let found = peers.endpoints.len();
                 backend.endpoints = peers.endpoints;
+                let reserved = &options.reserved_ports;
+                backend
+                    .endpoints
+                    .retain(|endpoint| !is_own(endpoint, reserved));
                 backend.external_name = peers.external_name;
+                if backend.endpoints.len() < found {
+                    let fault = "an endpoint is a port of the controller itself, and is left out";
+                    let fault = format!("Service {}: {fault}", entry.service);
+                    report(Reason::InvalidService, fault);
+                }
             }
         }
         let known = old.backends.get(&port).filter(|old| ***old == backend);
@@ -158,6 +170,14 @@ fn external_port(key: &str, reserved: &[u16], taken: &BTreeSet<u16>) -> Result<u
         Ok(port) if port > 0 => Ok(port),
         _ => Err("it is not a port between 1 and 65535"),
     }
+}
+
+/// Whether this is a port of the controller itself.
+fn is_own(endpoint: &Endpoint, reserved: &[u16]) -> bool {
+    let is_here = |address: IpAddr| address.is_loopback() || address.is_unspecified();
+    let address = endpoint.address.parse::<IpAddr>();
+    let address = address.map(|address| address.to_canonical());
+    reserved.contains(&endpoint.port) && address.is_ok_and(is_here)
 }
 
 fn entry(value: &str, protocol: Protocol) -> Result<Entry, &'static str> {
@@ -256,6 +276,26 @@ mod tests {
         }
         let udp = read("ns/svc:80:PROXY:PROXY", Protocol::Udp);
         assert_eq!(udp, Some(("ns/svc:80".to_owned(), (false, false))));
+    }
+
+    #[test]
+    fn own_ports_are_told_in_every_spelling() {
+        let is_own = |address: &str, port| {
+            let address = address.to_owned();
+            is_own(&Endpoint { address, port }, &[10246])
+        };
+        for address in [
+            "127.0.0.1",
+            "127.9.9.9",
+            "0.0.0.0",
+            "::1",
+            "::",
+            "::ffff:127.0.0.1",
+        ] {
+            assert!(is_own(address, 10246), "{address}");
+            assert!(!is_own(address, 5432), "{address}");
+        }
+        assert!(!is_own("10.0.0.1", 10246) && !is_own("status.test", 10246));
     }
 
     #[test]

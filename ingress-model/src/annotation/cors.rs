@@ -30,7 +30,7 @@ pub(super) const ANNOTATIONS: &[AnnotationInfo] = &[
         default: "*",
         risk: Risk::Medium,
         example: "https://a.test,https://*.b.test",
-        doc: "Origins that may ask.",
+        doc: "Origins that may ask. What is no origin is left out, and never taken for all.",
         ..ANNOTATION
     },
     AnnotationInfo {
