@@ -136,7 +136,7 @@ pub(crate) const ROWS: &[Row] = &[
     ("limit-burst-multiplier", "3", Shown("burst=15 "), WORD, &[("limit-rps", "5")]),
     ("limit-allowlist", "10.0.0.0/8", Main("10.0.0.0/8 1;"), Some("all"), &[("limit-rps", "5")]),
     ("limit-rate", "100", Shown("limit_rate 100k;"), WORD, &[("proxy-buffering", "on")]),
-    ("limit-rate-after", "9", Shown("limit_rate_after 9k;"), WORD, &[]),
+    ("limit-rate-after", "9", Shown("limit_rate_after 9k;"), WORD, &[("limit-rate", "1")]),
     // Protocol of the endpoints, and proxying.
     ("backend-protocol", "grpc", Shown("grpc_pass grpc://upstream_balancer_"), Some("AJP"), &[]),
     ("proxy-body-size", "9m", Shown("client_max_body_size 9m;"), BREAKS, &[]),
@@ -175,7 +175,7 @@ pub(crate) const ROWS: &[Row] = &[
     ("load-balance", "ewma", Live("load_balance: Some(Ewma)"), Some("guess"), &[]),
     ("upstream-hash-by", "$request_uri", Live(r#"key: "$request_uri""#), BREAKS, &[]),
     ("upstream-hash-by-subset", "true", Live("subset: true"), MAYBE, &[HASHED]),
-    ("upstream-hash-by-subset-size", "2", Live("subset_size: 2"), WORD, &[HASHED]),
+    ("upstream-hash-by-subset-size", "2", Live("subset_size: 2"), WORD, &[HASHED, ("upstream-hash-by-subset", "true")]),
     ("service-upstream", "true", Live(r#"address: "10.96.0.1""#), MAYBE, &[]),
     // Affinity.
     ("affinity", "cookie", Live(r#"name: "INGRESSCOOKIE""#), MAYBE, &[]),
@@ -188,7 +188,7 @@ pub(crate) const ROWS: &[Row] = &[
     ("session-cookie-domain", "shop.test", Live(r#"domain: Some("shop.test")"#), BREAKS, &[COOKIE]),
     ("session-cookie-samesite", "Lax", Live(r#"same_site: Some("Lax")"#), MAYBE, &[COOKIE]),
     ("session-cookie-secure", "true", Live("secure: Some(true)"), MAYBE, &[COOKIE]),
-    ("session-cookie-conditional-samesite-none", "true", Live("conditional_same_site_none: true"), MAYBE, &[COOKIE]),
+    ("session-cookie-conditional-samesite-none", "true", Live("conditional_same_site_none: true"), MAYBE, &[COOKIE, ("session-cookie-samesite", "None")]),
     ("session-cookie-change-on-failure", "true", Live("change_on_failure: true"), MAYBE, &[COOKIE]),
     // Canaries.
     ("canary", "true", Live("canary: true"), MAYBE, &[MAIN, ("canary-weight", "10")]),
