@@ -34,8 +34,8 @@ const LIMIT: Duration = Duration::from_millis(50);
 /// How many reviews there are at one time.
 const CONCURRENT: usize = 20;
 
-/// How many reviews each of them makes.
-const EACH: usize = 50;
+/// How many reviews each of them makes: so many that one pause of the machine does not decide.
+const EACH: usize = 250;
 
 fn main() -> ExitCode {
     let mut code = ExitCode::SUCCESS;
