@@ -209,12 +209,7 @@ impl<'a> Program<'a> {
         (signature == SIGNATURE && table != 0).then_some(table)
     }
 
-    fn commands_at(
-        &self,
-        table: u64,
-        kind: Kind,
-        program: usize,
-    ) -> impl Iterator<Item = (String, Command)> {
+    fn commands_at(&self, table: u64, kind: Kind, program: usize) -> Vec<(String, Command)> {
         let commands = (0..MOST_COMMANDS).map_while(move |index| {
             let at = table.checked_add(index * COMMAND)?;
             let name = self.text(at).filter(|name| !name.is_empty())?;
@@ -238,7 +233,7 @@ impl<'a> Program<'a> {
             };
             Some((name.to_owned(), command))
         });
-        commands.collect::<Vec<_>>().into_iter()
+        commands.collect()
     }
 
     /// The words that a command lets choose from.

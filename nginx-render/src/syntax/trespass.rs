@@ -67,13 +67,9 @@ fn taken_name(statement: &Statement, ours: &HashMap<String, Option<usize>>) -> O
 
 /// The names that a directive gives a server.
 fn names(statement: &Statement) -> impl Iterator<Item = String> {
-    let names = statement.words.iter().skip(1);
-    let count = if statement.name() == "server_name" {
-        usize::MAX
-    } else {
-        0
-    };
-    names.take(count).map(|name| name.to_ascii_lowercase())
+    let is_theirs = statement.name() == "server_name";
+    let names = statement.words.iter().skip(1).filter(move |_| is_theirs);
+    names.map(|name| name.to_ascii_lowercase())
 }
 
 /// Where a server listens, whatever the address.

@@ -1,7 +1,8 @@
 //! `nginx-ingress-controller lint`: what is wrong with objects, for people, for CI and for code scanners.
 //!
 //! There are no rules here. Findings are the [diagnostics](ingress_model::Diagnostic) of a merge, what is wrong with
-//! manifests themselves, what an API server or the webhook would refuse of them, what the renderer could not write down, and what NGINX would refuse.
+//! manifests themselves, what an API server or the webhook would refuse of them, what the renderer could not write down,
+//! and what NGINX would refuse.
 
 mod finding;
 mod lost;
@@ -9,7 +10,7 @@ mod place;
 mod sarif;
 mod text;
 
-use std::{fs, io::Write};
+use std::io::Write;
 
 use clap::{Parser, ValueEnum};
 use ingress_model::{annotation, manifests::review, odd_paths};
@@ -120,7 +121,7 @@ impl LintArgs {
         findings.extend(unadmitted(&found, &merged));
         findings.extend(of_nginx(&found, &merged, &target)?);
         let places = Places::read(&found.files);
-        findings.extend(slips(&found));
+        findings.extend(slips(&places));
         for finding in &mut findings {
             finding.place = finding.place.take().or_else(|| {
                 let object = finding.object.as_ref()?;
@@ -152,12 +153,9 @@ fn of_manifests(found: &Objects) -> Vec<Finding> {
 }
 
 /// What an API server would refuse of manifests.
-fn slips(found: &Objects) -> Vec<Finding> {
-    let files = found.files.iter();
-    // What cannot be read is a finding of its own.
-    let texts = files.filter_map(|file| Some((file, fs::read_to_string(file).ok()?)));
-    let slips = texts.flat_map(|(file, text)| {
-        let slips = review(file, &text).into_iter();
+fn slips(places: &Places) -> Vec<Finding> {
+    let slips = places.texts().flat_map(|(file, text)| {
+        let slips = review(file, text).into_iter();
         slips.map(|slip| Finding::slip(file, slip))
     });
     slips.collect()

@@ -4,6 +4,7 @@ use std::{
     cell::OnceCell,
     collections::BTreeMap,
     fs,
+    ops::Range,
     path::{Path, PathBuf},
 };
 
@@ -43,8 +44,8 @@ struct Text {
     file: PathBuf,
     /// Where it begins, from 1.
     line: u64,
-    /// Its lines; none where it shares them with other objects, as items of a list do.
-    lines: Vec<String>,
+    /// Where in the file its lines are; nowhere if it shares them with other objects, as items of a list do.
+    lines: Range<usize>,
 }
 
 impl Places {
@@ -63,26 +64,28 @@ impl Places {
 
     fn add(&mut self, file: &Path, text: &str) {
         let content = salvage(file, text);
-        let lines: Vec<_> = text.lines().collect();
+        let lines = text.split_inclusive('\n').scan(0, |end, line| {
+            let start = *end;
+            *end += line.len();
+            Some(start)
+        });
+        let starts: Vec<_> = lines.collect();
+        let start = |line: u64| {
+            let start = usize::try_from(line - 1).ok().and_then(|it| starts.get(it));
+            start.copied().unwrap_or(text.len())
+        };
         let ignored = content.ignored.iter().map(|ignored| ignored.line);
         let mut begins: Vec<u64> = content.lines.iter().copied().chain(ignored).collect();
         begins.sort_unstable();
         for (object, line) in content.objects.iter().zip(&content.lines) {
             let first = begins.partition_point(|begin| begin < line);
             let behind = begins.partition_point(|begin| begin <= line);
-            let shared = behind > first + 1;
-            let next = begins.get(behind);
-            let index = |line: u64| usize::try_from(line - 1).unwrap_or(usize::MAX);
-            let end = next.map_or(lines.len(), |next| index(*next));
-            let own = lines.get(index(*line)..end).filter(|_| !shared);
+            let is_shared = behind > first + 1;
+            let end = begins.get(behind).map_or(text.len(), |next| start(*next));
             let text = Text {
                 file: file.to_owned(),
                 line: *line,
-                lines: own
-                    .unwrap_or_default()
-                    .iter()
-                    .map(|line| (*line).to_owned())
-                    .collect(),
+                lines: if is_shared { 0..0 } else { start(*line)..end },
             };
             self.objects.insert(object.reference(), text);
         }
@@ -91,6 +94,12 @@ impl Places {
             fields: OnceCell::new(),
         };
         self.files.insert(file.to_owned(), file_text);
+    }
+
+    /// The texts of all files that can be read.
+    pub(super) fn texts(&self) -> impl Iterator<Item = (&Path, &str)> {
+        let files = self.files.iter();
+        files.map(|(file, content)| (file.as_path(), content.text.as_str()))
     }
 
     /// Where an object begins, or where it has an annotation, key or field.
@@ -103,7 +112,9 @@ impl Places {
                 column: Some(column),
             });
         }
-        let lines = (text.line..).zip(&text.lines);
+        let file = self.files.get(&text.file);
+        let own = file.and_then(|file| file.text.get(text.lines.clone()));
+        let lines = (text.line..).zip(own.unwrap_or_default().lines());
         let found = key.map(last_part).and_then(|key| {
             let mut lines = lines.filter_map(|(line, text)| Some((line, column(text, key)?)));
             lines.next()
