@@ -189,25 +189,22 @@ impl Quarantine {
     /// difference.
     pub fn hold(&self, ingress: &Arc<Ingress>, served: Option<Arc<Ingress>>, prefix: &str) -> bool {
         let name = ingress.object_name();
-        if name.is_none_or(|name| self.is_out(&name)) {
+        let Some(name) = name.filter(|name| !self.is_out(name)) else {
             return false;
-        }
+        };
         let fault = Fault {
             reason: HELD.to_owned(),
             annotation: None,
             served,
         };
-        self.isolate(ingress, &fault, prefix).is_some() && {
-            let mut kept = self.kept();
-            let entry = ingress
-                .object_name()
-                .and_then(|name| kept.ingresses.get_mut(&name));
-            if let Some(entry) = entry {
-                entry.held = true;
-                entry.retry_at = Instant::now();
-            }
-            true
+        if self.isolate(ingress, &fault, prefix).is_none() {
+            return false;
         }
+        if let Some(kept) = self.kept().ingresses.get_mut(&name) {
+            kept.held = true;
+            kept.retry_at = Instant::now();
+        }
+        true
     }
 
     /// The Ingresses that are to be tried by themselves: those that are held, and those that have waited long enough or
