@@ -48,7 +48,7 @@ pub use self::{
     choice::{HostMatch, Matches, PathMatch, locations_for, server_for},
     explanation::{
         Answer, CanarySummary, Explanation, HostExplanation, LocationChoice, LocationSummary,
-        NextInLine, Origin, ServerChoice, UpstreamSummary, WrittenType,
+        NextInLine, Origin, PlainHttp, ServerChoice, UpstreamSummary, WrittenType,
     },
     overview::{
         ConfigReport, HostDecision, HostSummary, Ignored, Overview, PathSummary, StreamSummary,
@@ -132,10 +132,11 @@ impl<'a> Explainer<'a> {
         concerned.extend(own.as_ref());
         Ok(Explanation {
             path: String::from_utf8_lossy(&path).into_owned(),
-            redirects_to_https: location.is_some_and(|location| {
-                let settings = &location.settings;
-                settings.force_ssl_redirect || settings.ssl_redirect && server.tls
-            }),
+            plain_http: if is_redirected || is_own {
+                PlainHttp::Served
+            } else {
+                plain_http(server, location, &answer)
+            },
             location: chosen.map(|(location, by)| self.choice(server, location, by)),
             others: others
                 .map(|(location, matches)| NextInLine {
@@ -375,6 +376,23 @@ fn app_root(server: &Server) -> Option<Answer> {
         status: 302,
         target: format!("$scheme://$http_host{}", root.as_str()),
     })
+}
+
+/// What plain HTTP gets where HTTPS gets this answer. Whatever refuses or redirects all requests comes before the redirect
+/// to HTTPS.
+fn plain_http(server: &Server, location: Option<&Location>, answer: &Answer) -> PlainHttp {
+    let auth = server.client_auth.as_ref().map(|auth| &auth.value);
+    if auth.is_some_and(|auth| auth.denied.is_none() && auth.match_cn.is_some()) {
+        return PlainHttp::NoCertificate;
+    }
+    let redirects = location.is_some_and(|location| {
+        let settings = &location.settings;
+        settings.force_ssl_redirect || settings.ssl_redirect && server.tls
+    });
+    if redirects && !matches!(answer, Answer::Redirect { .. } | Answer::Closed { .. }) {
+        return PlainHttp::Redirected;
+    }
+    PlainHttp::Served
 }
 
 /// The server of a layout that has none: the one that a merge of nothing has.

@@ -7,19 +7,22 @@ use serde::Serialize;
 
 use super::{CommandError, table::printable_lines};
 
-/// How the answer looks.
+/// How the answer looks, out of the ways that a subcommand knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args)]
-pub struct OutputArgs {
+pub struct OutputArgs<T = Output>
+where
+    T: ValueEnum + Default + Send + Sync + 'static,
+{
     /// How the answer looks
     #[arg(
         short,
         long,
         value_enum,
         value_name = "FORMAT",
-        default_value = "table",
+        default_value_t = T::default(),
         help_heading = "Output"
     )]
-    pub output: Output,
+    pub output: T,
 }
 
 /// How an answer looks.

@@ -260,6 +260,25 @@ mod tests {
     }
 
     #[test]
+    fn same_site_is_written_as_cookies_have_it() {
+        for (text, want) in [
+            ("none", "None"),
+            ("None", "None"),
+            ("LAX", "Lax"),
+            ("strict", "Strict"),
+        ] {
+            let affinity = read(&[("session-cookie-samesite", text)]).unwrap();
+            assert_eq!(affinity.same_site.as_deref(), Some(want), "{text}");
+        }
+        let conditional = [
+            ("affinity", "cookie"),
+            ("session-cookie-samesite", "none"),
+            ("session-cookie-conditional-samesite-none", "true"),
+        ];
+        assert_eq!(faults(&conditional), [""; 0]);
+    }
+
+    #[test]
     fn misused_attributes_fall_back() {
         let bad = [
             ("affinity", "cookie"),

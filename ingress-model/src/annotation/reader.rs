@@ -184,6 +184,20 @@ impl<'a> Reader<'a> {
         &self.ingress.name
     }
 
+    /// The paths of the Ingress's rules, as written.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &'a str> {
+        let rules = self
+            .written
+            .spec
+            .iter()
+            .flat_map(|spec| &spec.rules)
+            .flatten();
+        let paths = rules
+            .filter_map(|rule| rule.http.as_ref())
+            .flat_map(|http| &http.paths);
+        paths.map(|path| path.path.as_deref().unwrap_or_default())
+    }
+
     /// Whether the Ingress must not be served at all.
     pub(super) fn is_refused(&self) -> bool {
         self.refused

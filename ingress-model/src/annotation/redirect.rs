@@ -121,7 +121,14 @@ fn app_root(reader: &mut Reader<'_>) -> Option<Template> {
 
 fn temporal(reader: &mut Reader<'_>) -> Option<Template> {
     let target = reader.template("temporal-redirect", URL)?;
-    if target.as_str().starts_with("http://") || target.as_str().starts_with("https://") {
+    // RFC 3986, section 3.1: upper case is as good.
+    let scheme = target.as_str().split_once("://").map(|(scheme, _)| scheme);
+    let is_web = |scheme: &str| {
+        ["http", "https"]
+            .iter()
+            .any(|it| it.eq_ignore_ascii_case(scheme))
+    };
+    if scheme.is_some_and(is_web) {
         return Some(target);
     }
     let fault = ValueError::Rule("the URL begins with neither http:// nor https://");
@@ -169,7 +176,12 @@ mod tests {
                 vec![("permanent-redirect", "http://y.test/"), temporal],
                 to(302),
             ),
+            (
+                vec![("temporal-redirect", "HTTP://x.test/")],
+                Some(("HTTP://x.test/".to_owned(), 302)),
+            ),
             (vec![("temporal-redirect", "ftp://x.test/")], None),
+            (vec![("temporal-redirect", "http:/x.test/")], None),
             (vec![("temporal-redirect", "")], None),
             (vec![("permanent-redirect-code", "308")], None),
         ] {

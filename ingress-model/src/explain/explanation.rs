@@ -32,8 +32,8 @@ pub struct Explanation {
     pub unknown: Vec<LocationSummary>,
     /// What the request gets.
     pub answer: Answer,
-    /// Whether plain HTTP is redirected to HTTPS.
-    pub redirects_to_https: bool,
+    /// What the request gets if it comes by plain HTTP.
+    pub plain_http: PlainHttp,
     /// Where the request is sent.
     pub upstream: Option<UpstreamSummary>,
     /// The certificate.
@@ -211,6 +211,18 @@ pub enum Answer {
     Controller,
     /// 404: nothing serves it.
     NotFound,
+}
+
+/// What a request gets that comes by plain HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlainHttp {
+    /// What it gets by HTTPS.
+    Served,
+    /// A redirect to HTTPS.
+    Redirected,
+    /// 403: it brings no client certificate, of whose subject `auth-tls-match-cn` asks for something.
+    NoCertificate,
 }
 
 /// Where requests are sent.

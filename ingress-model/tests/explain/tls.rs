@@ -2,7 +2,7 @@
 
 use ingress_model::{
     ObjectName,
-    explain::{CertificateSource, SettingSource, TlsReason},
+    explain::{CertificateSource, PlainHttp, SettingSource, TlsReason},
 };
 
 use crate::{explain, ingress, rule, served, setting, web};
@@ -97,8 +97,52 @@ fn the_certificate_is_told_with_the_reason() {
         };
         assert!(faults.concat().starts_with(fault), "{faults:?}");
     }
-    assert!(explain(&served, "a.test", "/").redirects_to_https);
-    assert!(!explain(&served, "e.test", "/").redirects_to_https);
+}
+
+#[test]
+fn what_plain_http_gets_is_told() {
+    let of = |name: &str, annotations: &[(&str, &str)]| {
+        let host = format!("{name}.test");
+        let spec = tls(&host, name) + &rule(&host, "/", "one");
+        ingress(name, annotations, &spec)
+    };
+    let clients = ("auth-tls-secret", "shop/clients");
+    let served = served(&[
+        secret("clients", &["ca.test"]).replace("tls.crt", "ca.crt"),
+        ingress("plain", &[], &rule("plain.test", "/", "one")),
+        of("secure", &[("from-to-www-redirect", "true")]),
+        of("certified", &[clients]),
+        of("named", &[clients, ("auth-tls-match-cn", "CN=alice")]),
+        of("root", &[("app-root", "/app")]),
+        of("moved", &[("permanent-redirect", "http://a.test/")]),
+        of("closed", &[("auth-type", "basic"), ("auth-secret", "gone")]),
+        of(
+            "refused",
+            &[
+                ("auth-tls-secret", "shop/gone"),
+                ("auth-tls-match-cn", "CN=a"),
+            ],
+        ),
+    ]);
+    for (host, path, want) in [
+        ("plain.test", "/", PlainHttp::Served),
+        ("secure.test", "/", PlainHttp::Redirected),
+        ("www.secure.test", "/", PlainHttp::Served),
+        ("certified.test", "/", PlainHttp::Redirected),
+        ("named.test", "/", PlainHttp::NoCertificate),
+        ("root.test", "/", PlainHttp::Served),
+        ("root.test", "/app", PlainHttp::Redirected),
+        ("moved.test", "/", PlainHttp::Served),
+        ("closed.test", "/", PlainHttp::Served),
+        ("refused.test", "/", PlainHttp::Served),
+        ("unknown.test", "/", PlainHttp::Served),
+    ] {
+        assert_eq!(
+            explain(&served, host, path).plain_http,
+            want,
+            "{host}{path}"
+        );
+    }
 }
 
 #[test]

@@ -67,12 +67,8 @@ fn request(explanation: &Explanation, defaults: bool) -> Vec<String> {
         }
     }
     tls(&mut row, &explanation.tls);
-    let http = if explanation.redirects_to_https {
-        "redirected to HTTPS"
-    } else {
-        "served"
-    };
-    row("plain HTTP", http.to_owned(), String::new());
+    let (http, why) = words::plain_http(explanation.plain_http);
+    row("plain HTTP", http.to_owned(), why.to_owned());
     vec![
         table.lines(false),
         next_in_line(&explanation.others),

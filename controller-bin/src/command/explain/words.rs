@@ -5,7 +5,7 @@ use ingress_model::{
     config::Fate,
     explain::{
         Answer, CanarySummary, CertificateSource, HostMatch, LocationChoice, LocationSummary,
-        Origin, PathMatch, PathSummary, SettingSource, TlsReason, UpstreamSummary,
+        Origin, PathMatch, PathSummary, PlainHttp, SettingSource, TlsReason, UpstreamSummary,
     },
     layout::Modifier,
     provenance::{Decision, Rule},
@@ -105,6 +105,18 @@ pub(in crate::command) fn answer(answer: &Answer) -> String {
         Answer::NoEndpoints => "503: no endpoints".to_owned(),
         Answer::Controller => "the controller itself (health check, NGINX's status)".to_owned(),
         Answer::NotFound => "404: nothing serves it".to_owned(),
+    }
+}
+
+/// What plain HTTP gets, and why.
+pub(in crate::command) fn plain_http(http: PlainHttp) -> (&'static str, &'static str) {
+    match http {
+        PlainHttp::Served => ("served", ""),
+        PlainHttp::Redirected => ("redirected to HTTPS", ""),
+        PlainHttp::NoCertificate => (
+            "403",
+            "it brings no client certificate, of which auth-tls-match-cn asks for something",
+        ),
     }
 }
 

@@ -22,7 +22,7 @@ use self::{
     place::Places,
 };
 use super::{
-    CommandError, Subcommand, Verdict,
+    CommandError, OutputArgs, Subcommand, Verdict,
     nginx::{NginxChoice, Target},
     output,
     progress::Progress,
@@ -58,16 +58,9 @@ pub struct LintArgs {
     )]
     pub level: Level,
 
-    /// How findings look
-    #[arg(
-        short,
-        long,
-        value_enum,
-        value_name = "FORMAT",
-        default_value = "table",
-        help_heading = "Output"
-    )]
-    pub output: LintOutput,
+    /// How findings look.
+    #[command(flatten)]
+    pub output: OutputArgs<LintOutput>,
 }
 
 /// What is not let through although it is served.
@@ -96,7 +89,7 @@ impl Subcommand for LintArgs {
 
     fn tell(&self, to: &mut dyn Write) -> Result<Verdict, CommandError> {
         let report = self.report()?;
-        let text = match self.output {
+        let text = match self.output.output {
             LintOutput::Table => text::report(&report),
             LintOutput::Json => output::json(&report)?,
             LintOutput::Sarif => output::json(&sarif::log(&report))?,
