@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use ring::digest;
+
 use crate::source_map::{Note, SourceMap};
 
 /// NGINX's configuration files.
@@ -99,8 +101,8 @@ impl fmt::Debug for FileContent {
     }
 }
 
-/// FNV-1a with 64 bits: not for secrets, but the same everywhere and for ever, which the standard library's hashers
-/// do not promise.
+/// FNV-1a with 64 bits: the same everywhere and for ever, which the standard library's hashers do not promise. Who
+/// chooses the texts can have two with one checksum: where that matters, it is a [`Fingerprint`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Checksum(u64);
 
@@ -123,6 +125,29 @@ impl Checksum {
     }
 }
 
+/// The first 64 bits of SHA-256: names what authors of Ingresses choose, so that nobody finds a text that is named as
+/// somebody else's.
+pub(crate) struct Fingerprint(digest::Context);
+
+impl Fingerprint {
+    pub(crate) fn new() -> Self {
+        Self(digest::Context::new(&digest::SHA256))
+    }
+
+    /// Takes a text in; its length counts, so that texts cannot run into each other.
+    pub(crate) fn add(&mut self, text: &(impl AsRef<[u8]> + ?Sized)) {
+        let bytes = text.as_ref();
+        self.0.update(bytes);
+        self.0.update(&(bytes.len() as u64).to_le_bytes());
+    }
+
+    pub(crate) fn get(self) -> u64 {
+        let digest = self.0.finish();
+        let bytes = digest.as_ref().iter().take(8);
+        bytes.fold(0, |number, byte| number << 8 | u64::from(*byte))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,6 +163,27 @@ mod tests {
         other.add("a");
         other.add("bc");
         assert_ne!(one.get(), other.get());
+    }
+
+    /// Texts with one FNV-1a checksum are easily made, such as the name of a path that is to be taken for another one.
+    #[test]
+    fn texts_with_one_checksum_have_fingerprints_of_their_own() {
+        let named = |text: &str| {
+            let (mut checksum, mut fingerprint) = (Checksum::new(), Fingerprint::new());
+            checksum.add(text);
+            fingerprint.add(text);
+            (checksum.get(), fingerprint.get())
+        };
+        let (one, other) = (named("8yn0iYCKYHlIj4-BwPqk"), named("GReLUrM4wMqfg9yzV3KQ"));
+        assert_eq!(one.0, other.0);
+        assert_ne!(one.1, other.1);
+    }
+
+    #[test]
+    fn the_fingerprint_never_changes() {
+        let mut fingerprint = Fingerprint::new();
+        fingerprint.add("a.test");
+        assert_eq!(fingerprint.get(), 2_956_369_756_193_772_866);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use ipnet::IpNet;
 
 use crate::{
     capabilities::Module,
-    rendered::{Checksum, FileContent, RelativePath},
+    rendered::{FileContent, Fingerprint, RelativePath},
     value::{self, Printed, Unprintable, constant, literal, plain, template, word},
 };
 
@@ -98,11 +98,11 @@ pub(crate) fn limits(
     zones: &mut ZoneMap,
 ) -> Vec<Directive> {
     // NGINX keeps zones over reloads, and refuses one whose key has changed: everything in the key is in the name.
-    let mut checksum = Checksum::new();
-    checksum.add(&ingress.map(ToString::to_string).unwrap_or_default());
-    checksum.add(context.config.limit_conn_zone_variable.as_str());
-    checksum.add(&limits.exempt.is_empty().to_string());
-    let id = checksum.get();
+    let mut fingerprint = Fingerprint::new();
+    fingerprint.add(&ingress.map(ToString::to_string).unwrap_or_default());
+    fingerprint.add(context.config.limit_conn_zone_variable.as_str());
+    fingerprint.add(&limits.exempt.is_empty().to_string());
+    let id = fingerprint.get();
     let mut directives = Vec::new();
     if limits.connections > 0 {
         directives.push(directive(

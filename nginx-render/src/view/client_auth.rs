@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ingress_model::{
-    Server,
+    Host, Server,
     layout::{Authority, BackendProtocol, ClientAuth, Owned},
 };
 
@@ -29,6 +29,8 @@ pub(crate) struct ClientAuthView {
     pub(crate) begin: Mark,
     pub(crate) end: Mark,
     pub(crate) settings: Vec<Directive>,
+    /// Whether certificates count only on connections that were opened for the host.
+    pub(crate) is_bound: bool,
     /// What the certificate's subject has to match.
     pub(crate) subject: Option<Printed>,
 }
@@ -39,6 +41,7 @@ impl ClientAuthView {
     /// # Errors
     /// When a text cannot stand in the configuration. The host must not be served then.
     pub(crate) fn new(
+        host: &Host,
         auth: &Owned<ClientAuth>,
         source: &Arc<Source>,
         context: &Context<'_>,
@@ -86,6 +89,9 @@ impl ClientAuthView {
                 begin,
                 end: END,
                 settings,
+                // The catch-all host's server verifies what comes without a name, or with one that nobody serves, by an
+                // authority of its own; NGINX itself compares only names that it knows.
+                is_bound: auth.authority.is_some() && !host.is_catch_all(),
                 subject,
             },
             files,

@@ -10,7 +10,7 @@ use ingress_model::{
 
 use crate::{
     capabilities::Module,
-    rendered::Checksum,
+    rendered::Fingerprint,
     source_map::{END, Source, Sources},
     value::{
         Printed, Unprintable, concatenated, constant, literal, plain, round_time, switch, template,
@@ -75,7 +75,7 @@ impl ExternalAuthView {
             return Err(Unprintable::Missing(Module::AuthRequest));
         }
         let id = number(location, facts);
-        let path = format!("/_external-auth-{id:016x}");
+        let path = format!("_external-auth-{id:016x}");
         let cookie = || constant("$auth_cookie".into());
         let always = auth.always_set_cookie.then(|| word("always"));
         let asks_by_lua = kept(auth, context).is_some_and(|kept| !kept.share_variables);
@@ -175,15 +175,15 @@ impl AuthUpstreamView {
 
 /// What names the locations of a question: it depends on nothing but the location itself.
 fn number(location: &Location, facts: &ServerFacts<'_>) -> u64 {
-    let mut checksum = Checksum::new();
-    checksum.add(facts.server.host.as_str());
-    checksum.add(location.path.as_str());
-    checksum.add(match location.path_type {
+    let mut fingerprint = Fingerprint::new();
+    fingerprint.add(facts.server.host.as_str());
+    fingerprint.add(location.path.as_str());
+    fingerprint.add(match location.path_type {
         PathType::Exact => "exact",
         PathType::Prefix => "prefix",
     });
-    checksum.add(&format!("{:?}", location.modifier));
-    checksum.get()
+    fingerprint.add(&format!("{:?}", location.modifier));
+    fingerprint.get()
 }
 
 /// A question, and everything that decides what it is.
@@ -215,7 +215,7 @@ impl Asked<'_> {
         settings.extend(
             auth.cache
                 .as_ref()
-                .map(|cache| caching(cache, location, facts))
+                .map(|cache| caching(cache, auth, location, path))
                 .transpose()?
                 .into_iter()
                 .flatten(),
@@ -422,11 +422,14 @@ fn upstream_name(id: u64) -> String {
 
 fn caching(
     cache: &AuthCache,
+    auth: &ExternalAuth,
     location: &Location,
-    facts: &ServerFacts<'_>,
+    path: &str,
 ) -> Result<Vec<Directive>, Unprintable> {
-    // One location's answers say nothing about another's.
-    let scope = literal(&format!("{}{} ", facts.server.host, location.path))?;
+    // What a service said of one location says nothing about another one, nor about what another Ingress makes of it.
+    let ingress = location.ingress.as_ref().map(ToString::to_string);
+    let ingress = ingress.unwrap_or_default();
+    let scope = literal(&format!("{path} {ingress} {} ", auth.url.as_str()))?;
     let key = concatenated(&[&scope, &template(cache.key.as_str())?]);
     let mut directives = vec![
         directive("proxy_cache", [word("auth_cache")]),

@@ -21,11 +21,12 @@ pub(crate) struct InternalView {
     pub(crate) handler: Vec<Directive>,
 }
 
-/// The matcher of a location for subrequests: its path holds nothing but letters, digits, `_`, `-` and `/`.
-pub(crate) fn exact(path: &str) -> Printed {
-    match plain(path) {
-        Ok(path) => crate::value::joined("= ", &path),
-        Err(_) => constant("= \"/_unnamed\"".into()),
+/// The matcher of a location for subrequests, whose name holds nothing but letters, digits, `_` and `-`. It begins with no
+/// `/`, so that no path of an Ingress can take it.
+pub(crate) fn exact(name: &str) -> Printed {
+    match plain(name) {
+        Ok(name) => crate::value::joined("= ", &name),
+        Err(_) => constant("= \"_unnamed\"".into()),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ingress_model::{Location, layout::Mirror};
 
 use crate::{
-    rendered::Checksum,
+    rendered::Fingerprint,
     source_map::{END, Source, Sources},
     value::{Unprintable, constant, plain, switch, template, word},
 };
@@ -25,17 +25,17 @@ pub(crate) fn mirror(
     source: &Arc<Source>,
     sources: &mut Sources,
 ) -> Result<(Vec<Directive>, InternalView), Unprintable> {
-    let mut checksum = Checksum::new();
-    checksum.add(
+    let mut fingerprint = Fingerprint::new();
+    fingerprint.add(
         &location
             .ingress
             .as_ref()
             .map(ToString::to_string)
             .unwrap_or_default(),
     );
-    checksum.add(mirror.target.as_str());
-    checksum.add(mirror.host.as_str());
-    let path = format!("/_mirror-{:016x}", checksum.get());
+    fingerprint.add(mirror.target.as_str());
+    fingerprint.add(mirror.host.as_str());
+    let path = format!("_mirror-{:016x}", fingerprint.get());
     let settings = vec![
         directive("mirror", [plain(&path)?]),
         directive("mirror_request_body", [switch(mirror.request_body)]),

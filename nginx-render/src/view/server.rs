@@ -318,7 +318,9 @@ impl Builder<'_> {
             what: "auth-tls-secret",
             ..self.source()
         });
-        match ClientAuthView::new(auth, &source, self.context, &mut self.extras.sources) {
+        let host = &self.server.host;
+        let sources = &mut self.extras.sources;
+        match ClientAuthView::new(host, auth, &source, self.context, sources) {
             Ok(Some((view, files))) => {
                 self.extras.files.extend(files);
                 (Some(view), false)

@@ -15,6 +15,7 @@ mod forwarding;
 #[path = "../support/nginx.rs"]
 mod nginx;
 mod redirects;
+mod strangers;
 mod streams;
 #[path = "../support/mod.rs"]
 mod support;
