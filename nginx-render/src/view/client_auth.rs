@@ -119,7 +119,7 @@ pub(crate) fn headers(
             client_auth: Some(auth),
             ..headers::Own::default()
         };
-        headers::all(context.config, protocol, own)
+        headers::all(context, protocol, own)
     };
     let mut directives = of(BackendProtocol::Http)?;
     if uses(&[BackendProtocol::Grpc, BackendProtocol::Grpcs]) {

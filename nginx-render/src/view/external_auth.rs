@@ -24,6 +24,7 @@ use super::{
     directive::{Directive, directive},
     errors,
     extras::Extras,
+    forwarded,
     headers::{self, full_forwarded_for},
     internal::{self, InternalView},
     location::ServerFacts,
@@ -265,6 +266,9 @@ impl Asked<'_> {
         ]);
         if keeps {
             settings.push(header("Connection", plain("")?));
+        }
+        if let Some(own) = forwarded::own_header(context)? {
+            settings.push(directive("proxy_set_header", [own, plain("")?]));
         }
         settings.extend(facts.client_certificate_headers("proxy_set_header"));
         for (name, value) in &auth.request_headers {

@@ -113,10 +113,7 @@ impl ForwardedView {
             real_ip: real_ip.unwrap_or_default(),
             both: both
                 .then(|| {
-                    let name: String = both_header
-                        .chars()
-                        .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
-                        .collect();
+                    let name = name_of(both_header);
                     Ok(BothView {
                         trusted: networks().collect(),
                         trusts_family: config
@@ -171,4 +168,22 @@ fn has_both(context: &Context<'_>) -> bool {
 /// Whether requests with the header that only NGINX itself may set are refused.
 pub(crate) fn refuses_forged(context: &Context<'_>) -> bool {
     mixes(context) && has_both(context)
+}
+
+/// The name of that header. Endpoints, services that are asked who the client is, and mirrors are not sent it: they may be
+/// NGINX itself, by another host's name, or send it on to NGINX, which would refuse that.
+///
+/// # Errors
+/// When the name cannot stand in the configuration.
+pub(crate) fn own_header(context: &Context<'_>) -> Result<Option<Printed>, Unprintable> {
+    let name = name_of(context.config.forwarded_for_proxy_protocol_header.as_str());
+    refuses_forged(context).then(|| plain(&name)).transpose()
+}
+
+/// What of a header's name can be one.
+fn name_of(header: &str) -> String {
+    let letters = header.chars();
+    letters
+        .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+        .collect()
 }

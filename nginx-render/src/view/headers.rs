@@ -9,7 +9,11 @@ use ingress_model::{
 
 use crate::value::{Printed, Unprintable, constant, plain, template, word};
 
-use super::directive::{Directive, directive};
+use super::{
+    Context,
+    directive::{Directive, directive},
+    forwarded,
+};
 
 /// The longest name that NGINX's gRPC module has room for: the size of its table cannot be set.
 pub(crate) const LONGEST_OF_GRPC: usize = 46;
@@ -39,10 +43,11 @@ pub(crate) struct Own<'a> {
 /// # Errors
 /// When a header of the ConfigMap cannot stand in the configuration.
 pub(crate) fn all(
-    config: &RenderConfig,
+    context: &Context<'_>,
     protocol: BackendProtocol,
     own: Own<'_>,
 ) -> Result<Vec<Directive>, Unprintable> {
+    let config = context.config;
     let (name, is_grpc) = match protocol {
         BackendProtocol::Http | BackendProtocol::Https | BackendProtocol::AutoHttp => {
             ("proxy_set_header", false)
@@ -112,7 +117,9 @@ pub(crate) fn all(
         let arguments = [plain(header.as_str())?, template(value.as_str())?];
         directives.push(directive(name, arguments));
     }
-    let further = own.further.into_iter();
+    let own_header = forwarded::own_header(context)?;
+    let own_header = own_header.map(|header| (header, constant("\"\"".into())));
+    let further = own.further.into_iter().chain(own_header);
     directives.extend(further.map(|(header, value)| directive(name, [header, value])));
     Ok(directives)
 }

@@ -108,7 +108,7 @@ impl<'a> HttpView<'a> {
         let forwarded = ForwardedView::new(context)?;
         let keeps_variables = snippets(layout, config).any(forwarded::names_variables);
         let source = (!keeps_variables).then_some(&forwarded);
-        let headers = request_headers(config, grpc, source, notes)?;
+        let headers = request_headers(context, grpc, source, notes)?;
         let is_used = |directive: &&Directive| grpc || !directive.0.name.starts_with("grpc_");
         Ok(Self {
             lua_path: plain(&format!("{}/?.lua;;", environment.lua_dir))?,
@@ -266,7 +266,7 @@ fn snippets<'a>(layout: &'a Layout, config: &'a RenderConfig) -> impl Iterator<I
 /// Headers for endpoints, for each module that speaks to some. Where nothing sets the variables of `forwarded`, headers
 /// have those that they are made of: a map costs a request as much as two headers do.
 fn request_headers(
-    config: &RenderConfig,
+    context: &Context<'_>,
     grpc: bool,
     forwarded: Option<&ForwardedView>,
     notes: &mut Vec<Note>,
@@ -276,9 +276,9 @@ fn request_headers(
         scheme: forwarded.and_then(ForwardedView::same_as_scheme),
         ..headers::Own::default()
     };
-    let mut headers = headers::all(config, BackendProtocol::Http, own())?;
+    let mut headers = headers::all(context, BackendProtocol::Http, own())?;
     if grpc {
-        for (name, _) in &config.proxy_set_headers {
+        for (name, _) in &context.config.proxy_set_headers {
             if name.as_str().len() > headers::LONGEST_OF_GRPC {
                 let text = format!(
                     "the header {} is not sent to gRPC endpoints: NGINX has no room for its name",
@@ -287,7 +287,7 @@ fn request_headers(
                 notes.push(note("proxy-set-headers", text));
             }
         }
-        headers.extend(headers::all(config, BackendProtocol::Grpc, own())?);
+        headers.extend(headers::all(context, BackendProtocol::Grpc, own())?);
     }
     Ok(headers)
 }

@@ -139,13 +139,7 @@ impl LocationView {
         view.settings.extend(access::rates(settings, context));
         further_headers.extend(authorization(settings)?);
         let headers_are_lost = facts.headers_are_lost || snippets.into_iter().any(sets_headers);
-        view.add_headers(
-            location,
-            facts,
-            context.config,
-            headers_are_lost,
-            further_headers,
-        )?;
+        view.add_headers(location, facts, context, headers_are_lost, further_headers)?;
         view.add_features(location, facts, context, source, extras)?;
 
         let own_names: BTreeSet<&str> = snippets.into_iter().flat_map(snippet_names).collect();
@@ -281,7 +275,8 @@ impl LocationView {
         }
         if let Some(mirror) = &settings.mirror {
             let sources = &mut extras.sources;
-            let (own, internal) = mirror::mirror(mirror, location, facts, source, sources)?;
+            let (own, internal) =
+                mirror::mirror(mirror, location, facts, context, source, sources)?;
             self.settings.extend(own);
             extras.add_internal(internal);
         }
@@ -326,7 +321,7 @@ impl LocationView {
         &mut self,
         location: &Location,
         facts: &ServerFacts<'_>,
-        config: &RenderConfig,
+        context: &Context<'_>,
         are_lost: bool,
         further: Vec<(Printed, Printed)>,
     ) -> Result<(), Unprintable> {
@@ -351,7 +346,7 @@ impl LocationView {
             ..headers::Own::default()
         };
         self.settings
-            .extend(headers::all(config, protocol(location), own)?);
+            .extend(headers::all(context, protocol(location), own)?);
         Ok(())
     }
 

@@ -11,8 +11,9 @@ use crate::{
 };
 
 use super::{
+    Context,
     directive::{Directive, directive},
-    errors,
+    errors, forwarded,
     internal::{self, InternalView},
     location::ServerFacts,
 };
@@ -22,6 +23,7 @@ pub(crate) fn mirror(
     mirror: &Mirror,
     location: &Location,
     facts: &ServerFacts<'_>,
+    context: &Context<'_>,
     source: &Arc<Source>,
     sources: &mut Sources,
 ) -> Result<(Vec<Directive>, InternalView), Unprintable> {
@@ -59,6 +61,9 @@ pub(crate) fn mirror(
             [word("X-Sent-From"), word("nginx-ingress-controller")],
         ),
     ];
+    if let Some(own) = forwarded::own_header(context)? {
+        copy.push(directive("proxy_set_header", [own, plain("")?]));
+    }
     copy.extend(facts.upstream_tls.taken_back());
     if !mirror.request_body {
         copy.push(directive("proxy_pass_request_body", [switch(false)]));

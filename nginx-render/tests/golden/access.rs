@@ -145,7 +145,7 @@ fn access() {
     assert_eq!(file.bytes, b"frodo:{PLAIN}mellon");
 }
 
-fn external_auth() -> ExternalAuth {
+pub(crate) fn external_auth() -> ExternalAuth {
     ExternalAuth {
         url: template("http://192.0.2.9:81/check?a=$arg_a"),
         host: template("192.0.2.9"),

@@ -5,14 +5,15 @@ use std::path::Path;
 use ingress_model::{
     Layout,
     config::RenderConfig,
-    layout::{BackendProtocol, LocationSettings, Modifier, StreamServer},
+    layout::{BackendProtocol, ExternalAuth, LocationSettings, Mirror, Modifier, StreamServer},
     live::UpstreamName,
 };
 use nginx_render::{Capabilities, Environment, PassthroughPorts, Renderer};
 
 use crate::{
+    access::external_auth,
     golden,
-    support::{self, layout, literal, location, refusal, server, with_config},
+    support::{self, debian, layout, literal, location, refusal, server, template, with_config},
 };
 
 #[test]
@@ -59,14 +60,15 @@ fn stream() {
     golden("stream", &layout, |_| {});
 }
 
+fn passing(environment: &mut Environment) {
+    environment.ports.passthrough = Some(PassthroughPorts {
+        https: 442,
+        relay: 10_247,
+    });
+}
+
 #[test]
 fn passthrough() {
-    let passing = |environment: &mut Environment| {
-        environment.ports.passthrough = Some(PassthroughPorts {
-            https: 442,
-            relay: 10_247,
-        });
-    };
     golden("passthrough", &layout([]), passing);
     let config = RenderConfig {
         use_proxy_protocol: true,
@@ -74,6 +76,51 @@ fn passthrough() {
     };
     let layout = with_config(layout([]), config);
     golden("passthrough_behind_a_proxy", &layout, passing);
+}
+
+/// The header that only NGINX itself may set reaches nobody who might send it on to NGINX, which would refuse that.
+#[test]
+fn what_nginx_tells_itself_is_told_to_nobody_else() {
+    let auth = ExternalAuth {
+        url: template("https://$host/oauth2/auth"),
+        host: template("$host"),
+        ..external_auth()
+    };
+    let mirror = Mirror {
+        target: template("https://$host$request_uri"),
+        host: template("$host"),
+        request_body: true,
+    };
+    let settings = LocationSettings {
+        external_auth: Some(auth.into()),
+        mirror: Some(mirror),
+        forwarded_prefix: Some(template("/p")),
+        rewrite_target: Some(template("/x")),
+        ..LocationSettings::default()
+    };
+    let blank = "proxy_set_header \"X-Forwarded-For-Proxy-Protocol\" \"\";";
+    for (use_forwarded_headers, enable_real_ip, use_proxy_protocol, levels) in [
+        (true, false, false, 4),
+        (false, true, false, 4),
+        (false, false, false, 0),
+        (true, false, true, 0),
+    ] {
+        let config = RenderConfig {
+            use_forwarded_headers,
+            enable_real_ip,
+            use_proxy_protocol,
+            ..RenderConfig::default()
+        };
+        let location = location(Modifier::Prefix, "/", &settings);
+        let layout = with_config(layout([server("a.test", [location])]), config);
+        assert_eq!(refusal(&layout, passing), None);
+        let mut environment = support::environment(Path::new("/etc/nginx"));
+        passing(&mut environment);
+        let rendered = Renderer::new(debian(), environment).render(&layout);
+        let main = rendered.unwrap().main;
+        // The http block, the location, the question and the copy.
+        assert_eq!(main.matches(blank).count(), levels, "{main}");
+    }
 }
 
 /// Where connections are looked at before they are passed on, addresses of headers are known late, at all hosts.

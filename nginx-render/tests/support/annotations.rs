@@ -74,7 +74,7 @@ const BREAKS: Option<&str> = Some("a; b {");
 #[rustfmt::skip]
 pub(crate) const ROWS: &[Row] = &[
     // Paths and rewriting.
-    ("rewrite-target", "/new/$1", Shown(r#"rewrite "(?i)/" "/new/$1" break;"#), BREAKS, &[]),
+    ("rewrite-target", "/new", Shown(r#"rewrite "(?i)/" "/new" break;"#), BREAKS, &[]),
     ("use-regex", "true", Shown(r#"location ~* "^/" {"#), MAYBE, &[]),
     ("x-forwarded-prefix", "/pre", Shown(r#"X-Forwarded-Prefix "/pre";"#), BREAKS, &[("rewrite-target", "/x")]),
     // Redirects.
