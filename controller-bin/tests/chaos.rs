@@ -28,9 +28,6 @@ const SERVICES: [&str; 2] = ["red", "blue"];
 /// The back ends that each Service may have. No two Services share one, so that an answer tells who has given it.
 const BACKENDS: [[&str; 2]; 2] = [["red one", "red two"], ["blue one", "blue two"]];
 
-/// How long everything may take to be as it should be.
-const PATIENCE: Duration = SOON.saturating_mul(3);
-
 /// What a host should answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Expected {
@@ -220,7 +217,7 @@ impl Soak {
     /// What is not as it should be, even after a while. All has to be right at one time.
     async fn lost(&mut self) -> Vec<Wrong> {
         self.read_only = None;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + SOON;
         let lost = loop {
             let mut wrong = Vec::new();
             for (host, expected) in &self.hosts {

@@ -23,7 +23,10 @@ async fn a_worker_that_is_killed_knows_everything_again() {
     site.write("b.yaml", &ingress("b", "b.test", "one", ""));
     site.answers("b.test", "/", 200, "one").await;
     site.answers("a.test", "/", 200, "one").await;
-    assert!(site.workers().is_disjoint(&before));
+    site.until("those that were killed are gone", async || {
+        site.workers().is_disjoint(&before).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -99,12 +102,13 @@ async fn a_controller_that_is_killed_is_followed_by_one_that_knows_everything() 
     let orphan = site.nginx();
     site.write("b.yaml", &ingress("b", "b.test", "one", ""));
     site.replace().await;
+    // Until then it answers, perhaps with the new host already.
+    site.until("the ports are those of the new one", async || {
+        (!site::is_nginx(orphan)).then_some(())
+    })
+    .await;
     site.answers("b.test", "/", 200, "one").await;
     site.answers("a.test", "/", 200, "one").await;
-    assert!(
-        !site::is_nginx(orphan),
-        "the ports are those of the new one"
-    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

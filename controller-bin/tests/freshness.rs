@@ -11,10 +11,7 @@ use std::time::Duration;
 
 use cluster::{CLASS, Cluster};
 use serde_json::json;
-use site::{
-    backend::{Backend, HEADERS, ingress},
-    until_within,
-};
+use site::backend::{Backend, HEADERS, ingress};
 
 fn config_map(name: &str, data: &str) -> String {
     format!(
@@ -187,14 +184,10 @@ async fn an_api_server_that_is_gone_for_a_minute_is_followed_again() {
     cluster.api.delete("ingresses", "default", "a");
     cluster.api.apply_yaml(&ingress("b", "b.test", "one", ""));
     cluster.api.come_back().await;
-    until_within(
-        Duration::from_mins(1),
-        "what came meanwhile is served",
-        async || {
-            let a = site.get("a.test", "/").await?;
-            let b = site.get("b.test", "/").await?;
-            (a.status == 404 && b.status == 200).then_some(())
-        },
-    )
+    site.until("what came meanwhile is served", async || {
+        let a = site.get("a.test", "/").await?;
+        let b = site.get("b.test", "/").await?;
+        (a.status == 404 && b.status == 200).then_some(())
+    })
     .await;
 }

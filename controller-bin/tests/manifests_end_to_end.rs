@@ -276,7 +276,7 @@ async fn a_second_signal_hurries_the_end() {
     ])
     .await;
     let http_port = site.ports.http;
-    let request = tokio::spawn(async move { http::get(http_port, "a.test", "/").await });
+    let request = tokio::spawn(async move { http::get_patiently(http_port, "a.test", "/").await });
     let _upstream = tokio::time::timeout(site::SOON, slow.accept())
         .await
         .unwrap()
@@ -352,12 +352,15 @@ async fn a_burst_of_ingresses_makes_few_reloads() {
     let one = Backend::start("one").await;
     let site = Site::with_manifests(&[("service.yaml", &one.service("one"))]).await;
     let before = site.logged(" loaded ");
+    // However long this test takes to write them, they come at once.
+    site.signal(Signal::STOP);
     for number in 0..60 {
         site.write(
             &format!("{number}.yaml"),
             &ingress(&format!("i{number}"), &format!("h{number}.test"), "one", ""),
         );
     }
+    site.signal(Signal::CONT);
     site.answers("h59.test", "/", 200, "one").await;
     site.answers("h0.test", "/", 200, "one").await;
     let reloads = site

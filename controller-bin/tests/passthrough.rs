@@ -36,6 +36,9 @@ use tokio_rustls::{TlsAcceptor, TlsConnector};
 /// An address of this host that clients come from.
 const CLIENT: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 const PASSED: &str = "{nginx.ingress.kubernetes.io/ssl-passthrough: 'true', \
     nginx.ingress.kubernetes.io/backend-protocol: HTTPS}";
 
@@ -161,7 +164,7 @@ async fn ask(
         let _read = stream.read_to_end(&mut answer).await;
         io::Result::Ok(String::from_utf8_lossy(&answer).into_owned())
     };
-    let answer = timeout(site::SOON, exchange).await.ok()?.ok()?;
+    let answer = timeout(PATIENCE, exchange).await.ok()?.ok()?;
     let (head, body) = answer.split_once("\r\n\r\n")?;
     head.starts_with("HTTP/1.1 200").then(|| body.to_owned())
 }

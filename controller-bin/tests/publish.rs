@@ -33,6 +33,9 @@ const OURS: &str = "ours";
 
 const LEASE: &str = "ingress-controller-leader";
 
+/// Leases hold for 12 s, and are renewed every 1.5 s.
+const TTL: &str = "--election-ttl=30s";
+
 /// A replica of the controller: all of it that has to do with the API server. What it does breaks off when it is dropped.
 struct Replica {
     observer: Arc<dyn Observer>,
@@ -42,7 +45,8 @@ struct Replica {
 }
 
 impl Replica {
-    /// A replica in a pod of that name, with Leases of 2 s.
+    /// A replica in a pod of that name. Its Leases hold for longer than any machine keeps it waiting, unless flags say
+    /// otherwise.
     async fn start(api: &ApiDouble, pod: &str, flags: &[&str]) -> Self {
         let host = format!("--apiserver-host={}", api.url());
         let pod = format!("--pod-name={pod}");
@@ -51,7 +55,7 @@ impl Replica {
             &host,
             &pod,
             "--pod-namespace=ours",
-            "--election-ttl=5s",
+            TTL,
             "--configmap=ours/settings",
         ];
         let args = Args::try_parse_from(words.iter().chain(flags)).unwrap();

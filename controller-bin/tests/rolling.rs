@@ -27,6 +27,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
     sync::watch,
     task::{JoinHandle, JoinSet},
+    time::MissedTickBehavior,
 };
 
 const HOST: &str = "rolling.test";
@@ -103,11 +104,13 @@ impl Load {
         let sending = tokio::spawn(async move {
             let mut under_way = JoinSet::new();
             let mut ticks = tokio::time::interval(every);
+            // A machine that falls behind does not catch up all at once.
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
             while !stop.load(Ordering::Relaxed) {
                 ticks.tick().await;
                 let (lost, sent) = (lost.clone(), sent.clone());
                 under_way.spawn(async move {
-                    let answer = http::get(port, HOST, "/").await;
+                    let answer = http::get_patiently(port, HOST, "/").await;
                     sent.fetch_add(1, Ordering::Relaxed);
                     if answer.is_none_or(|answer| answer.status != 200) {
                         lost.fetch_add(1, Ordering::Relaxed);
@@ -198,12 +201,13 @@ async fn the_later_of_two_lists_holds_however_soon_it_comes() {
     let endpoints = [
         Endpoint::start("0".into()).await,
         Endpoint::start("1".into()).await,
+        Endpoint::start("2".into()).await,
     ];
-    // Not the first one: its answer would not show that the lists have come.
-    let site = site(&endpoints[1]).await;
+    let site = site(&endpoints[0]).await;
     for round in 0..20 {
-        let last = round % 2;
-        site.write("service.yaml", &service("app", endpoints[1 - last].port));
+        // Neither list is the one in force: an answer by it would not show that they have come.
+        let [earlier, last] = [round + 1, round + 2].map(|number| (number + round) % 3);
+        site.write("service.yaml", &service("app", endpoints[earlier].port));
         site.write("service.yaml", &service("app", endpoints[last].port));
         let name = last.to_string();
         site.until("the later list is in force", async || {

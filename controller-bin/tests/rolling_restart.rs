@@ -1,11 +1,13 @@
 //! A controller takes the place of another one under load, and no client notices.
 
+#![expect(clippy::unwrap_used, reason = "a failure here fails the test")]
+
 mod site;
 
 use std::{
     sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering},
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -29,22 +31,38 @@ const CLIENTS: usize = 4;
 
 /// Sends each connection to a controller that was ready at the last look, as a Service does: it hears of the end of one
 /// a little late.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Balancer {
-    /// The HTTP port of the controller that was seen to be ready last; 0: none.
-    target: AtomicU16,
+    /// The HTTP port of the controller that was seen to be ready last. Requests hold it as long as they go on.
+    target: Mutex<Arc<u16>>,
     answered: AtomicUsize,
     failed: AtomicUsize,
     stop: AtomicBool,
 }
 
 impl Balancer {
+    fn new(target: u16) -> Self {
+        Self {
+            target: Mutex::new(Arc::new(target)),
+            answered: AtomicUsize::new(0),
+            failed: AtomicUsize::new(0),
+            stop: AtomicBool::new(false),
+        }
+    }
+
+    fn target(&self) -> Arc<u16> {
+        Arc::clone(&self.target.lock().unwrap())
+    }
+
     /// Looks at two controllers in turn, the newer one first.
     async fn probe(&self, sites: &[(u16, u16)]) {
         for (health, http) in sites {
             let answer = http::get(*health, "health", "/healthz").await;
             if answer.is_some_and(|answer| answer.status == 200) {
-                self.target.store(*http, Ordering::SeqCst);
+                let mut target = self.target.lock().unwrap();
+                if **target != *http {
+                    *target = Arc::new(*http);
+                }
                 return;
             }
         }
@@ -52,8 +70,8 @@ impl Balancer {
 
     async fn client(&self) {
         while !self.stop.load(Ordering::SeqCst) {
-            let target = self.target.load(Ordering::SeqCst);
-            let answer = http::get(target, "a.test", "/x").await;
+            let target = self.target();
+            let answer = http::get_patiently(*target, "a.test", "/x").await;
             if answer.is_some_and(|answer| answer.status == 200 && answer.body.contains("/x")) {
                 self.answered.fetch_add(1, Ordering::SeqCst);
             } else {
@@ -71,15 +89,14 @@ async fn controller(backend: &Backend) -> Site {
     ];
     let files = [("objects.yaml", text.join("---\n"))];
     let files = files.each_ref().map(|(name, text)| (*name, text.as_str()));
-    Site::with_flags(&["--shutdown-grace-period=1"], &files).await
+    Site::with_flags(&["--shutdown-grace-period=3600"], &files).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_request_is_lost_while_controllers_take_turns() {
     let backend = Backend::start("one").await;
     let mut old = controller(&backend).await;
-    let balancer = Arc::new(Balancer::default());
-    balancer.target.store(old.ports.http, Ordering::SeqCst);
+    let balancer = Arc::new(Balancer::new(old.ports.http));
     let mut clients = JoinSet::new();
     for _ in 0..CLIENTS {
         let balancer = Arc::clone(&balancer);
@@ -101,12 +118,18 @@ async fn no_request_is_lost_while_controllers_take_turns() {
                 }
             }
         });
+        let before = balancer.target();
         old.signal(Signal::TERM);
         site::until("the load balancer has turned to the new one", async || {
-            let target = balancer.target.load(Ordering::SeqCst);
-            (target == new.ports.http).then_some(())
+            (*balancer.target() == new.ports.http).then_some(())
         })
         .await;
+        site::until("requests to the old one have been answered", async || {
+            (Arc::strong_count(&before) == 1).then_some(())
+        })
+        .await;
+        // The grace period was long enough, then, and ends.
+        old.signal(Signal::TERM);
         assert!(old.ended().await.success(), "turn {turn}");
         // The old one is gone, and the new one alone has answered since.
         let ended = balancer.answered.load(Ordering::SeqCst);

@@ -8,6 +8,7 @@ use std::net::TcpListener;
 use site::{
     Site,
     backend::{Backend, ingress},
+    free_ports,
 };
 
 const FLAGS: [&str; 2] = [
@@ -73,8 +74,8 @@ async fn a_zone_that_becomes_another_one_stops_nobody() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_port_of_a_service_that_is_taken_stops_nobody_and_is_used_once_free() {
     let one = Backend::start("one").await;
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = taken.local_addr().unwrap().port();
+    let [port] = free_ports();
+    let taken = TcpListener::bind(("127.0.0.1", port)).unwrap();
     let services = format!(r#"{{"{port}": "default/one:80"}}"#);
     let files = [
         ("one.yaml", one.service("one")),

@@ -1,12 +1,19 @@
 //! The directory as a whole, with real files and real notifications.
 
-use std::{fs, io::Write};
+use std::{
+    fs,
+    io::Write,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 use ingress_model::ObjectName;
 use tempfile::TempDir;
 
-use super::*;
+use super::{pending::GONE, *};
 use crate::store::Change;
+
+/// How long anything may take that is waited for, on a machine that has much else to do.
+const SOON: Duration = Duration::from_mins(2);
 
 /// A directory, and the store that follows it.
 struct Followed {
@@ -50,7 +57,7 @@ impl Followed {
 
     /// What Services there are once `condition` holds of them.
     fn services_when(&self, condition: impl Fn(&[String]) -> bool) -> Vec<String> {
-        let deadline = Instant::now() + Duration::from_secs(5);
+        let deadline = Instant::now() + SOON;
         loop {
             let names = self.services();
             if condition(&names) {
@@ -72,7 +79,8 @@ impl Followed {
 
     /// Waits until everything written before was read: a further file shows.
     fn settle(&self) {
-        let name = format!("settle-{}", self.services().len());
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let name = format!("settle-{}", NEXT.fetch_add(1, Ordering::Relaxed));
         self.write(&format!("{name}.yaml"), &service(&name));
         self.services_when(|names| names.contains(&format!("default/{name}")));
     }
@@ -144,38 +152,48 @@ fn a_file_that_is_being_written_is_not_read() {
     followed.services_when(|names| names == ["default/c", "default/d"]);
 }
 
-/// That none of the files lost what they said, although it was taken away for a moment.
+/// That no file lost what it said, although `change` takes it away some times for a moment. A round that takes longer than
+/// a file may be away, since the machine has much else to do, shows nothing.
 fn was_never_without(followed: &Followed, change: impl Fn(&Followed)) {
-    change(followed);
-    // What comes later is noticed later.
-    followed.write("last.yaml", &service("last"));
-    let names = followed.services_when(|names| names.contains(&"default/last".to_owned()));
-    assert_eq!(names, ["default/a", "default/b", "default/last"]);
-    let (_, changes) = followed.store.take();
-    let gone = changes
-        .iter()
-        .filter(|change| change.verb == crate::store::Verb::Deleted);
-    assert_eq!(gone.count(), 0, "{changes:?}");
+    const ROUNDS: usize = 7;
+    let mut shown = 0;
+    for _ in 0..100 {
+        let _earlier = followed.store.take();
+        let began = Instant::now();
+        change(followed);
+        let is_in_time = began.elapsed() < GONE;
+        // What comes later is noticed later.
+        followed.settle();
+        let (names, (_, changes)) = (followed.services(), followed.store.take());
+        if is_in_time {
+            let gone = changes
+                .iter()
+                .filter(|change| change.verb == crate::store::Verb::Deleted);
+            assert_eq!(gone.count(), 0, "{changes:?}");
+            assert_eq!(names[..2], ["default/a", "default/b"]);
+            shown += 1;
+        }
+        if shown == ROUNDS {
+            return;
+        }
+    }
+    assert!(shown > 0, "this machine is too busy to show anything");
 }
 
 #[test]
 fn a_file_that_is_put_into_the_place_of_another_never_leaves_it_empty() {
     let text = format!("{}---\n{}", service("a"), service("b"));
     let followed = Followed::new(&[("x.yaml", &text)]);
-    let _earlier = followed.store.take();
     was_never_without(&followed, |followed| {
-        for _ in 0..20 {
+        for _ in 0..3 {
             fs::remove_file(followed.path("x.yaml")).unwrap();
             thread::sleep(Duration::from_millis(5));
             followed.write("x.yaml", &text);
         }
     });
-    fs::remove_file(followed.path("last.yaml")).unwrap();
-    followed.services_when(|names| names == ["default/a", "default/b"]);
-    let _earlier = followed.store.take();
     // The second writer empties the file when the first one has just closed it.
     was_never_without(&followed, |followed| {
-        for _ in 0..20 {
+        for _ in 0..3 {
             followed.write("x.yaml", &text);
             let mut file = fs::File::create(followed.path("x.yaml")).unwrap();
             thread::sleep(Duration::from_millis(5));
@@ -273,7 +291,7 @@ fn an_object_beside_a_broken_document_is_changed() {
         let service = snapshot.services.get(&ObjectName::new("default", "a"))?;
         Some(service.spec.as_ref()?.ports.as_ref()?.first()?.port)
     };
-    let deadline = Instant::now() + Duration::from_secs(5);
+    let deadline = Instant::now() + SOON;
     while port() != Some(2) {
         assert!(Instant::now() < deadline, "{:?}", port());
         thread::yield_now();
@@ -291,7 +309,7 @@ fn the_last_file_by_name_holds_an_object_that_several_define() {
     };
     assert_eq!(port(), Some(2));
     fs::remove_file(followed.path("2.yaml")).unwrap();
-    let deadline = Instant::now() + Duration::from_secs(5);
+    let deadline = Instant::now() + SOON;
     while port() != Some(1) {
         assert!(Instant::now() < deadline, "{:?}", port());
         thread::yield_now();
@@ -332,7 +350,7 @@ fn an_ingress_without_date_that_goes_changes_no_other() {
     ]);
     let _earlier = followed.store.take();
     fs::rename(followed.path("0.yaml"), followed.path("0.txt")).unwrap();
-    let deadline = Instant::now() + Duration::from_secs(5);
+    let deadline = Instant::now() + SOON;
     while followed.store.snapshot().ingresses.iter().count() > 2 {
         assert!(Instant::now() < deadline);
         thread::yield_now();

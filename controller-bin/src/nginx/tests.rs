@@ -1,6 +1,13 @@
 //! A real NGINX, supervised. Where none is installed these tests have nothing to look at and pass.
 
-use std::{fs, net::TcpListener, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeSet,
+    fs,
+    net::TcpListener,
+    path::PathBuf,
+    sync::atomic::{AtomicU16, Ordering},
+    time::Duration,
+};
 
 use lua_sync_client::{Endpoint, LuaSyncClient, Settings};
 use rustix::process::{Pid, Signal, kill_process};
@@ -19,7 +26,7 @@ use super::{
     test::{TestError, test},
 };
 
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_mins(2);
 
 /// A directory with a configuration, and the process that runs with it.
 struct Site {
@@ -28,12 +35,16 @@ struct Site {
     process: Process,
 }
 
+/// A port that was free a moment ago. It is none of those that the system gives to connections, or to who asks for any
+/// port, so that nobody takes it before NGINX does.
 fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port()
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    loop {
+        let port = 30_300 + NEXT.fetch_add(1, Ordering::Relaxed) % 2_000;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 impl Site {
@@ -115,6 +126,20 @@ impl Site {
     }
 }
 
+/// The workers of a master, once all have begun.
+async fn workers(master: u32) -> BTreeSet<u32> {
+    let begun = async {
+        loop {
+            let workers = census::workers(master);
+            if workers.len() == 2 {
+                return workers;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(SOON, begun).await.unwrap()
+}
+
 fn send(pid: u32, signal: Signal) {
     kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), signal).unwrap();
 }
@@ -124,8 +149,7 @@ async fn a_reload_is_over_when_new_workers_answer() {
     let site = Site::new("one");
     site.start("one").await;
     let (pid, _) = site.running(1).await;
-    let old = census::workers(pid);
-    assert_eq!(old.len(), 2);
+    let old = workers(pid).await;
     site.write(&site.text("two"));
     reload::reload(&site.process, &site.client(), "two", SOON)
         .await
@@ -170,7 +194,7 @@ async fn an_nginx_that_is_killed_comes_back() {
     site.start("one").await;
     for start in [2, 3] {
         let (pid, _) = site.running(start - 1).await;
-        let workers = census::workers(pid);
+        let workers = workers(pid).await;
         send(pid, Signal::KILL);
         let (now, _) = site.running(start).await;
         assert_ne!(now, pid);
@@ -200,15 +224,18 @@ async fn requests_are_finished_before_the_end_unless_time_is_up() {
     assert_eq!(&first, b"HTTP/1.1 200");
 
     let (pid, _) = site.running(1).await;
-    let quit = site.process.quit(Duration::from_millis(500));
     let refused = async {
         while TcpStream::connect(("127.0.0.1", site.port)).await.is_ok() {
             tokio::task::yield_now().await;
         }
         census::is_alive(pid)
     };
-    let ((), alive) = tokio::join!(quit, refused);
+    let alive = tokio::select! {
+        () = site.process.quit(SOON) => panic!("the request is not finished"),
+        alive = timeout(SOON, refused) => alive.unwrap(),
+    };
     assert!(alive, "no new connections, but the request goes on");
+    site.process.quit(Duration::from_millis(50)).await;
     assert!(
         !census::is_alive(pid),
         "the request takes longer than it may"
@@ -254,7 +281,7 @@ async fn workers_whose_master_and_controller_were_killed_are_ended() {
     };
     timeout(SOON, answers).await.unwrap();
     let master = left.id().unwrap();
-    let workers = census::workers(master);
+    let workers = workers(master).await;
     fs::create_dir_all(site.path("run")).unwrap();
     fs::write(site.path("run/nginx.pid"), format!("{master}\n")).unwrap();
     left.kill().await.unwrap();

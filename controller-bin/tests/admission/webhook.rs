@@ -27,7 +27,7 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 pub(super) const LIMIT: usize = 9 * 1024 * 1024;
 
 /// How long anything may take.
-pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A webhook, its certificate in a directory of its own.
 pub(super) struct Webhook {

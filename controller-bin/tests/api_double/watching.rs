@@ -165,7 +165,7 @@ async fn a_bookmark_moves_the_version_a_watch_resumes_from() {
 async fn a_watch_tells_what_enters_and_leaves_its_selector() {
     let api = ApiDouble::start().await;
     let services: Api<Service> = Api::namespaced(api.client(), "default");
-    let parameters = WatchParams::default().labels("app=web").timeout(1);
+    let parameters = WatchParams::default().labels("app=web");
     let start = api.apply(&service("a"))["metadata"]["resourceVersion"].clone();
     let mut events = pin!(
         services
@@ -203,7 +203,19 @@ async fn a_watch_tells_what_enters_and_leaves_its_selector() {
         left["metadata"]["resourceVersion"].as_str()
     );
     assert_eq!(gone.metadata.labels.unwrap()["app"], "web");
-    // The rest is outside the selector: the stream ends when its time is up.
+    // The rest is outside the selector.
+    api.end_watches("services");
+    assert!(events.try_next().await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_watch_ends_when_its_time_is_up() {
+    let api = ApiDouble::start().await;
+    let services: Api<Service> = Api::namespaced(api.client(), "default");
+    let start = api.apply(&service("a"))["metadata"]["resourceVersion"].clone();
+    let parameters = WatchParams::default().timeout(1);
+    let watch = services.watch(&parameters, start.as_str().unwrap()).await;
+    let mut events = pin!(watch.unwrap());
     assert!(events.try_next().await.unwrap().is_none());
 }
 

@@ -2,18 +2,45 @@
 
 use std::time::{Duration, Instant};
 
+use controller_bin::publish::election::Terms;
+
 use super::*;
 use crate::support::{Fault, Target, Verb};
 
-const HOLD: Duration = Duration::from_secs(2);
+/// Leases that end soon: after 6 s.
+const SHORT: &str = "--election-ttl=15s";
+
+/// Those of 2 s, where it does no harm that they may end before they are renewed.
+const SHORTEST: &str = "--election-ttl=5s";
+
+fn terms(seconds: u64) -> Terms {
+    Terms::from_ttl(Duration::from_secs(seconds))
+}
 
 /// Two replicas that would write different addresses; the first one leads.
-async fn two(api: &ApiDouble) -> [Replica; 2] {
-    let a = Replica::start(api, "a", &["--publish-status-address=10.9.0.1"]).await;
+async fn two(api: &ApiDouble, ttl: &str) -> [Replica; 2] {
+    let flags = ["--publish-status-address=10.9.0.1", ttl];
+    let a = Replica::start(api, "a", &flags).await;
     api.wait_until("a leads", |state| holder(state) == Some("a"))
         .await;
-    let b = Replica::start(api, "b", &["--publish-status-address=10.9.0.2"]).await;
+    let flags = ["--publish-status-address=10.9.0.2", ttl];
+    let b = Replica::start(api, "b", &flags).await;
     [a, b]
+}
+
+/// How often somebody looked at the Lease between two points in time.
+fn looks(state: &State, after: Instant, before: Instant) -> u32 {
+    let looks = state.requests().iter().filter(|request| {
+        request.is(Verb::Get, "leases") && request.at > after && request.at < before
+    });
+    u32::try_from(looks.count()).unwrap()
+}
+
+/// The most looks that a replica needs at a Lease that its holder does not renew: one that shows it, one after each wait
+/// until its end, and perhaps one that was on its way when the holder wrote last. A machine that is slow makes them fewer.
+fn most_looks(terms: Terms) -> u32 {
+    let waits = terms.hold.as_millis().div_ceil(terms.retry.as_millis());
+    u32::try_from(waits).unwrap() + 2
 }
 
 /// When the Lease was last written with that holder, and when it was first.
@@ -37,7 +64,7 @@ fn held(state: &State, name: &str) -> Option<(Instant, Instant)> {
 #[tokio::test(flavor = "multi_thread")]
 async fn one_replica_writes_each_status_once() {
     let api = cluster().await;
-    let _replicas = two(&api).await;
+    let _replicas = two(&api, TTL).await;
     for number in 0..20 {
         api.apply(&ingress(&format!("i{number}"), "nginx"));
     }
@@ -48,7 +75,7 @@ async fn one_replica_writes_each_status_once() {
     // The Lease is renewed some times more.
     let renewals = api.read(|state| state.count(Verb::Update, "leases"));
     api.wait_until("the Lease is renewed", |state| {
-        state.count(Verb::Update, "leases") > renewals + 3
+        state.count(Verb::Update, "leases") > renewals + 1
     })
     .await;
     api.read(|state| {
@@ -62,7 +89,7 @@ async fn one_replica_writes_each_status_once() {
 async fn a_replica_that_breaks_off_is_replaced_when_its_lease_ends() {
     let api = cluster().await;
     api.apply(&ingress("i", "nginx"));
-    let [a, _b] = two(&api).await;
+    let [a, _b] = two(&api, SHORT).await;
     api.wait_until("a writes", |state| addresses(state, "i") == ["10.9.0.1"])
         .await;
     drop(a);
@@ -70,12 +97,12 @@ async fn a_replica_that_breaks_off_is_replaced_when_its_lease_ends() {
         .await;
     api.read(|state| {
         let ((_, last), (first, _)) = (held(state, "a").unwrap(), held(state, "b").unwrap());
-        let gap = first - last;
+        let (gap, looks, terms) = (first - last, looks(state, last, first), terms(15));
         assert!(
-            gap >= HOLD,
+            gap >= terms.hold,
             "b waited until the Lease of a had ended: {gap:?}"
         );
-        assert!(gap < HOLD * 5 / 4, "and no longer: {gap:?}");
+        assert!(looks <= most_looks(terms), "and no longer: {looks} looks");
         assert_eq!(status_writes(state).len(), 2);
     });
 }
@@ -84,16 +111,18 @@ async fn a_replica_that_breaks_off_is_replaced_when_its_lease_ends() {
 async fn a_replica_that_ends_makes_room_at_once() {
     let api = cluster().await;
     api.apply(&ingress("i", "nginx"));
-    let [a, _b] = two(&api).await;
+    let [a, _b] = two(&api, TTL).await;
     api.wait_until("a writes", |state| addresses(state, "i") == ["10.9.0.1"])
         .await;
     a.end().await;
+    let ended = Instant::now();
     api.wait_until("b writes", |state| addresses(state, "i") == ["10.9.0.2"])
         .await;
     api.read(|state| {
-        let (_, last) = held(state, "a").unwrap();
         let (first, _) = held(state, "b").unwrap();
-        assert!(first - last < HOLD, "the Lease was given up");
+        // One look may have been on its way.
+        let looks = looks(state, ended, first);
+        assert!(looks <= 2, "the Lease was given up: {looks} looks");
         // Nothing was taken back meanwhile.
         assert_eq!(status_writes(state).len(), 2);
     });
@@ -105,11 +134,11 @@ async fn a_replica_writes_only_while_the_lease_is_its_own() {
     let _a = Replica::start(&api, "a", &["--publish-status-address=10.9.0.1"]).await;
     api.wait_until("a leads", |state| holder(state) == Some("a"))
         .await;
+    let taken = Instant::now();
     api.edit("leases", OURS, LEASE, |lease| {
         lease["spec"]["holderIdentity"] = json!("x");
         lease["spec"]["leaseDurationSeconds"] = json!(3);
     });
-    let taken = Instant::now();
     let looks = api.read(|state| state.count(Verb::Get, "leases"));
     api.wait_until("a has seen it", |state| {
         state.count(Verb::Get, "leases") > looks + 1
@@ -131,7 +160,8 @@ async fn a_replica_writes_only_while_the_lease_is_its_own() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_cannot_renew_stops_before_another_one_could_lead() {
     let api = cluster().await;
-    let _a = Replica::start(&api, "a", &["--publish-status-address=10.9.0.1"]).await;
+    let flags = ["--publish-status-address=10.9.0.1", SHORTEST];
+    let _a = Replica::start(&api, "a", &flags).await;
     api.wait_until("a leads", |state| holder(state) == Some("a"))
         .await;
     api.inject(Target::any().on("leases"), Fault::internal(), usize::MAX);
@@ -142,7 +172,7 @@ async fn a_leader_that_cannot_renew_stops_before_another_one_could_lead() {
     };
     // Three quarters of the time for which the Lease holds.
     api.wait_until("it must not trust in its Lease any more", |state| {
-        broken.elapsed() > HOLD * 3 / 4 && failures(state) > 3
+        broken.elapsed() > terms(5).hold * 3 / 4 && failures(state) > 3
     })
     .await;
     api.apply(&ingress("i", "nginx"));
@@ -168,7 +198,7 @@ async fn an_answer_that_is_lost_does_not_cost_the_lease() {
     );
     let renewals = api.read(|state| state.count(Verb::Update, "leases"));
     api.wait_until("the Lease is renewed", |state| {
-        state.count(Verb::Update, "leases") > renewals + 4
+        state.count(Verb::Update, "leases") > renewals + 3
     })
     .await;
     api.read(|state| {
@@ -198,7 +228,7 @@ async fn the_flags_name_the_lease_or_forbid_it() {
     ];
     let _other = Replica::start(&api, "b", &flags).await;
     api.wait_until("events are made and the Lease is renewed", |state| {
-        !state.list("events").is_empty() && state.count(Verb::Update, "leases") > 3
+        !state.list("events").is_empty() && state.count(Verb::Update, "leases") > 1
     })
     .await;
     api.read(|state| {
@@ -211,24 +241,24 @@ async fn the_flags_name_the_lease_or_forbid_it() {
 async fn with_the_default_flags_another_replica_writes_within_fifteen_seconds() {
     let api = cluster().await;
     api.apply(&ingress("i", "nginx"));
-    let default = "--election-ttl=30s";
-    let a = Replica::start(&api, "a", &["--publish-status-address=10.9.0.1", default]).await;
+    let [a, _b] = two(&api, "--election-ttl=30s").await;
     api.wait_until("a writes", |state| addresses(state, "i") == ["10.9.0.1"])
         .await;
-    let _b = Replica::start(&api, "b", &["--publish-status-address=10.9.0.2", default]).await;
-    let looks = api.read(|state| state.count(Verb::Get, "leases"));
+    let seen = api.read(|state| state.count(Verb::Get, "leases"));
     api.wait_until("b has seen the Lease", |state| {
-        state.count(Verb::Get, "leases") > looks + 1
+        state.count(Verb::Get, "leases") > seen + 1
     })
     .await;
-    let broken = Instant::now();
     drop(a);
-    api.wait_until_within(Duration::from_secs(20), "b writes", |state| {
-        addresses(state, "i") == ["10.9.0.2"]
-    })
-    .await;
-    let took = broken.elapsed();
-    assert!(took <= Duration::from_secs(15), "{took:?}");
-    // Each status has one writer after the other, never both.
-    api.read(|state| assert_eq!(status_writes(state).len(), 2));
+    api.wait_until("b writes", |state| addresses(state, "i") == ["10.9.0.2"])
+        .await;
+    api.read(|state| {
+        let ((_, last), (first, _)) = (held(state, "a").unwrap(), held(state, "b").unwrap());
+        // Where requests take no time to speak of, so many looks do not take longer.
+        let (looks, terms) = (looks(state, last, first), terms(30));
+        assert!(looks <= most_looks(terms), "{looks} looks");
+        assert!(most_looks(terms) * terms.retry <= Duration::from_secs(15));
+        // Each status has one writer after the other, never both.
+        assert_eq!(status_writes(state).len(), 2);
+    });
 }

@@ -204,33 +204,18 @@ async fn a_thousand_new_ingresses_are_written_soon() {
     for number in 0..COUNT {
         api.apply(&ingress(&format!("i{number}"), "nginx"));
     }
-    let mut count = 0;
-    // A wait has a limit of its own, shorter than what is asked for here.
-    while count < COUNT {
-        let next = (count + COUNT / 4).min(COUNT);
-        api.wait_until("more are written", |state| {
-            status_writes(state).len() >= next
-        })
-        .await;
-        count = next;
-    }
-    assert!(
-        began.elapsed() < Duration::from_secs(30),
-        "{:?}",
-        began.elapsed()
-    );
+    api.wait_until("all are written", |state| {
+        status_writes(state).len() >= COUNT
+    })
+    .await;
     api.read(|state| {
         let writes: Vec<_> = status_writes(state).iter().map(|write| write.at).collect();
         assert_eq!(writes.len(), COUNT, "each once");
-        // The API server is spared: a hundred a second, but for a burst.
-        let second = Duration::from_secs(1);
-        let within = |start: Instant| {
-            let within = writes
-                .iter()
-                .filter(|at| (start..start + second).contains(*at));
-            within.count()
-        };
-        let most = writes.iter().map(|start| within(*start)).max();
-        assert!(most <= Some(150), "{most:?} writes in one second");
+        // The API server is spared: a hundred a second, but for a burst. A machine that is slow spares it more.
+        for (write, number) in writes.iter().zip(0_u32..) {
+            let earliest = Duration::from_millis(10) * number.saturating_sub(20);
+            let at = *write - began;
+            assert!(at >= earliest, "write {number} after {at:?}");
+        }
     });
 }

@@ -14,7 +14,7 @@ use tokio::{
 use tokio_rustls::TlsConnector;
 
 /// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(20);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Response {

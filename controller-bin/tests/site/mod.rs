@@ -32,8 +32,8 @@ use tokio::process::Child;
 
 use self::http::Response;
 
-/// How long anything may take that is waited for.
-pub(crate) const SOON: Duration = Duration::from_secs(20);
+/// How long anything may take that is waited for, on a machine that has much else to do.
+pub(crate) const SOON: Duration = Duration::from_mins(2);
 
 /// The ports of a controller.
 #[derive(Clone, Copy, Debug)]
@@ -81,17 +81,8 @@ pub(crate) fn open_directory() -> TempDir {
 }
 
 /// Waits until `look` finds something.
-pub(crate) async fn until<T>(what: &str, look: impl AsyncFnMut() -> Option<T>) -> T {
-    until_within(SOON, what, look).await
-}
-
-/// The same for what takes longer.
-pub(crate) async fn until_within<T>(
-    patience: Duration,
-    what: &str,
-    mut look: impl AsyncFnMut() -> Option<T>,
-) -> T {
-    let deadline = Instant::now() + patience;
+pub(crate) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + SOON;
     loop {
         if let Some(found) = look().await {
             return found;
@@ -357,9 +348,13 @@ fn open_log(directory: &Path) -> OwnedFd {
     log.expect("it is writable").into()
 }
 
-/// The controller as a command, without what the environment of the test says about pods.
+/// The controller as a command, without what the environment of the test says about pods, and minding SIGHUP whether or
+/// not the test does (nohup(1)).
 pub(crate) fn controller() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_nginx-ingress-controller"));
+    let mut command = Command::new("env");
+    command
+        .arg("--default-signal=HUP")
+        .arg(env!("CARGO_BIN_EXE_nginx-ingress-controller"));
     for variable in ["POD_NAME", "POD_NAMESPACE", "RUST_LOG", "KUBECONFIG"] {
         command.env_remove(variable);
     }

@@ -17,7 +17,7 @@ use tokio::{
     time::timeout,
 };
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// What a watcher has reported, with objects by name.
 #[derive(Debug, Clone, PartialEq, Eq)]

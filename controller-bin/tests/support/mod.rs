@@ -148,21 +148,9 @@ impl ApiDouble {
     /// Waits until a condition on objects and requests holds. Every change is looked at.
     ///
     /// # Panics
-    /// When it does not hold within 10 s; `what` completes the sentence "waited in vain until …".
+    /// When it does not hold within two minutes; `what` completes the sentence "waited in vain until …".
     pub(crate) async fn wait_until(&self, what: &str, condition: impl Fn(&State) -> bool) {
         self.shared.wait_until(what, condition).await;
-    }
-
-    /// The same, but waits so long.
-    pub(crate) async fn wait_until_within(
-        &self,
-        patience: std::time::Duration,
-        what: &str,
-        condition: impl Fn(&State) -> bool,
-    ) {
-        self.shared
-            .wait_until_within(patience, what, condition)
-            .await;
     }
 
     // Faults of single requests.

@@ -19,7 +19,7 @@ use super::{
 };
 
 /// How long a test waits for a condition before it fails.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// What conditions are written on: the objects and what clients have done.
 #[derive(Debug)]
@@ -123,23 +123,13 @@ impl Shared {
     /// # Panics
     /// When it does not within [`PATIENCE`]; the message says `what` was waited for.
     pub(crate) async fn wait_until(&self, what: &str, condition: impl Fn(&State) -> bool) {
-        self.wait_until_within(PATIENCE, what, condition).await;
-    }
-
-    /// The same with another patience.
-    pub(crate) async fn wait_until_within(
-        &self,
-        patience: Duration,
-        what: &str,
-        condition: impl Fn(&State) -> bool,
-    ) {
         let mut writes = self.subscribe();
         let reached = async {
             while !self.read(&condition) {
                 writes.changed().await.expect("self holds the sender");
             }
         };
-        if timeout(patience, reached).await.is_err() {
+        if timeout(PATIENCE, reached).await.is_err() {
             let requests: Vec<String> = self.read(|state| {
                 let line = |request: &Request| {
                     let Call { verb, path, .. } = &request.call;
@@ -147,7 +137,7 @@ impl Shared {
                 };
                 state.requests().iter().map(line).collect()
             });
-            panic!("waited {patience:?} in vain until {what}; requests so far: {requests:#?}");
+            panic!("waited {PATIENCE:?} in vain until {what}; requests so far: {requests:#?}");
         }
     }
 

@@ -101,12 +101,12 @@ impl Server {
         }
     }
 
-    /// A client with a short timeout that does not retry.
+    /// A client that does not retry.
     pub(crate) fn client(&self) -> LuaSyncClient {
         LuaSyncClient::new(
             self.endpoint.clone(),
             Settings {
-                timeout: Duration::from_secs(5),
+                timeout: Duration::from_secs(20),
                 retry: Retry::never(),
                 ..Settings::default()
             },
@@ -118,12 +118,12 @@ impl Server {
         LuaSyncClient::new(
             self.endpoint.clone(),
             Settings {
-                timeout: Duration::from_secs(5),
+                timeout: Duration::from_secs(20),
                 retry: Retry {
                     first: Duration::from_millis(1),
                     cap: Duration::from_millis(1),
                     jitter_percent: 0,
-                    budget: Duration::from_secs(5),
+                    budget: Duration::from_secs(20),
                 },
                 ..Settings::default()
             },

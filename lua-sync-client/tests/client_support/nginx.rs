@@ -90,7 +90,7 @@ impl Nginx {
 
     async fn wait_until_ready(&mut self) {
         let client = self.client();
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_mins(2);
         while let Err(error) = client.revision().await {
             let ended = self.child.try_wait().unwrap();
             assert!(

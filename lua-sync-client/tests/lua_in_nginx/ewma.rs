@@ -22,7 +22,8 @@ fn the_faster_peer_gets_the_requests() {
         workers: 2,
         ..Setup::default()
     });
-    let slow = Upstream::start_slow("slow", Duration::from_millis(300));
+    // Slower than the other one can be, however busy the machine is.
+    let slow = Upstream::start_slow("slow", Duration::from_secs(3));
     nginx.post_backends(&[spec(&[slow, Upstream::start("fast")])]);
     // A peer of which nothing is known is asked first; what one worker learns, both know.
     eventually("the slow peer to have been asked", || {
@@ -36,7 +37,7 @@ fn the_faster_peer_gets_the_requests() {
     let fast = bodies.iter().filter(|body| *body == "fast").count();
     assert_eq!(fast, 20, "{bodies:?}");
     let score: f64 = nginx.get("a").header("X-Score").parse().unwrap();
-    assert!((0.0..0.3).contains(&score), "{score}");
+    assert!((0.0..3.0).contains(&score), "{score}");
 }
 
 #[test]

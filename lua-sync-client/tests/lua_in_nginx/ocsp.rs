@@ -2,7 +2,6 @@
 
 use std::{
     fs,
-    net::TcpListener,
     path::Path,
     process::{Child, Command, Stdio},
 };
@@ -12,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::support::{
     eventually,
-    nginx::{Nginx, Setup},
+    nginx::{Nginx, Setup, free_ports},
 };
 
 /// An authority with one certificate of `a.test`, and a port for its responder.
@@ -34,11 +33,8 @@ impl Drop for Responder {
 impl Authority {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap();
-        let authority = Self {
-            port: port.local_addr().unwrap().port(),
-            directory,
-        };
+        let [port] = free_ports();
+        let authority = Self { directory, port };
         let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2";
         authority.openssl(&format!(
             "req -x509 {key} -subj /CN=Authority -keyout ca.key -out ca.pem"

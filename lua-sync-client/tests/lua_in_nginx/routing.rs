@@ -141,7 +141,7 @@ fn a_retry_avoids_the_failed_peer_even_if_it_is_its_turn() {
     let nginx = Nginx::start();
     let (silent, connections) = Upstream::silent();
     nginx.post_backends(&[backend("a", &[silent, Upstream::start("up")])]);
-    let request = || http::request(nginx.http, "GET", "/impatient", &[("X-Backend", "a")], "");
+    let request = || http::request(nginx.http, "GET", "/hesitant", &[("X-Backend", "a")], "");
     // Whichever peer this begins with, it ends at the other one, and the silent peer is next.
     assert_eq!(request().body, "up");
     connections.try_iter().for_each(drop);
@@ -164,7 +164,7 @@ fn a_retry_does_not_go_to_a_peer_that_is_gone_by_then() {
     let (silent, connections) = Upstream::silent();
     let (gone, new) = (Upstream::start("gone"), Upstream::start("new"));
     nginx.post_backends(&[backend("a", &[silent, gone])]);
-    let request = || http::request(nginx.http, "GET", "/impatient", &[("X-Backend", "a")], "");
+    let request = || http::request(nginx.http, "GET", "/hesitant", &[("X-Backend", "a")], "");
     // Whichever peer this begins with, it ends at the other one, and the silent peer is next.
     assert_eq!(request().body, "gone");
     connections.try_iter().for_each(drop);

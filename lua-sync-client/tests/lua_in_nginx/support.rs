@@ -11,7 +11,7 @@ use std::{
 };
 
 /// How long a test waits for what must come.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Waits until `probe` gives a value. Panics when it does not within a generous time.
 pub(crate) fn eventually<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {

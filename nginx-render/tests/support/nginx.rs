@@ -5,8 +5,11 @@ use std::{
     io::{BufRead, BufReader, Read, Write},
     net::{TcpListener, TcpStream, UdpSocket},
     os::unix::fs::MetadataExt,
-    process::{Child, Command, Stdio},
-    sync::{Arc, Mutex},
+    process::{self, Child, Command, Stdio},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU32, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -97,7 +100,7 @@ impl Nginx {
             "POST /configuration/backends HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         );
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_mins(2);
         let status = self.environment.ports.status;
         while TcpStream::connect(("127.0.0.1", status)).is_err() {
             assert!(
@@ -170,7 +173,7 @@ impl Answer {
 pub(crate) fn exchange(port: u16, request: &str) -> Answer {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     stream
-        .set_read_timeout(Some(Duration::from_secs(20)))
+        .set_read_timeout(Some(Duration::from_mins(2)))
         .unwrap();
     stream.write_all(request.as_bytes()).unwrap();
     let mut bytes = Vec::new();
@@ -220,7 +223,7 @@ impl Endpoint {
 
     /// Waits for a request whose head holds a text.
     pub(crate) fn wait_for(&self, text: &str) -> String {
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_mins(2);
         loop {
             let found = self
                 .requests
@@ -277,13 +280,21 @@ fn answer(stream: TcpStream, seen: &Mutex<Vec<String>>) {
     }
 }
 
-/// Ports that nobody listens on for TCP and UDP, as far as one can know.
+/// Ports that nobody listened on a moment ago, for TCP or UDP. They are none of those that the system gives to connections,
+/// or to who asks for any port, so that nobody takes one before NGINX does.
 pub(crate) fn free_ports<const N: usize>() -> [u16; N] {
-    let sockets: Vec<_> = std::iter::from_fn(|| Some(TcpListener::bind(("127.0.0.1", 0)).unwrap()))
-        .filter(|listener| {
-            UdpSocket::bind(("127.0.0.1", listener.local_addr().unwrap().port())).is_ok()
-        })
-        .take(N)
-        .collect();
-    std::array::from_fn(|index| sockets[index].local_addr().unwrap().port())
+    const FIRST: u32 = 10_300;
+    const COUNT: u32 = 20_000;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+
+    // Tests run in processes of their own at the same time.
+    let start = process::id().wrapping_mul(41);
+    let mut held = Vec::new();
+    while held.len() < N {
+        let number = start.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+        let port = u16::try_from(FIRST + number % COUNT).unwrap();
+        let free = TcpListener::bind(("0.0.0.0", port));
+        held.extend(free.ok().zip(UdpSocket::bind(("0.0.0.0", port)).ok()));
+    }
+    std::array::from_fn(|index| held[index].0.local_addr().unwrap().port())
 }

@@ -57,7 +57,7 @@ pub(crate) fn try_request(
     body: &str,
 ) -> io::Result<Response> {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
-    stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+    stream.set_read_timeout(Some(Duration::from_mins(2)))?;
     let mut lines = vec![
         format!("{method} {path} HTTP/1.1"),
         "Connection: close".to_owned(),

@@ -5,7 +5,8 @@ use std::{
     net::TcpListener,
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{self, Child, Command, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
     thread,
 };
 
@@ -206,10 +207,22 @@ fn find_binary() -> PathBuf {
         )
 }
 
-/// Ports that were free a moment ago.
-fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
-    let listeners = [(); COUNT].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-    listeners.map(|listener| listener.local_addr().unwrap().port())
+/// Ports that were free a moment ago. They are none of those that the system gives to connections, or to who asks for any
+/// port, so that nobody takes one before NGINX does.
+pub(crate) fn free_ports<const N: usize>() -> [u16; N] {
+    const FIRST: u32 = 10_300;
+    const COUNT: u32 = 20_000;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+
+    // Tests run in processes of their own at the same time.
+    let start = process::id().wrapping_mul(41);
+    let mut held = Vec::new();
+    while held.len() < N {
+        let number = start.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+        let port = u16::try_from(FIRST + number % COUNT).unwrap();
+        held.extend(TcpListener::bind(("127.0.0.1", port)));
+    }
+    std::array::from_fn(|i| held[i].local_addr().unwrap().port())
 }
 
 /// `load_module` for the modules that are files; where they are compiled in, there is nothing to load.

@@ -2,8 +2,11 @@
 
 use std::{
     io::{BufRead, BufReader, Write},
-    net::{SocketAddr, TcpListener, TcpStream},
-    sync::mpsc::{self, Receiver},
+    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
+    sync::{
+        atomic::{AtomicU16, Ordering},
+        mpsc::{self, Receiver},
+    },
     thread,
     time::Duration,
 };
@@ -57,11 +60,13 @@ impl Upstream {
         Self { address }
     }
 
-    /// An address where nothing listens.
+    /// An address where nothing listens, and never will: no server of these tests is at it, or at that port.
     pub(crate) fn closed() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        Self { address }
+        static NEXT: AtomicU16 = AtomicU16::new(0);
+        let [high, low] = NEXT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+        Self {
+            address: (Ipv4Addr::new(127, 77, high, low), 9).into(),
+        }
     }
 
     /// A server that takes requests and never answers, and what tells of each connection to it.
