@@ -36,7 +36,11 @@ impl Drop for Nginx {
 async fn main() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let dir = folder.path();
-    let (http, status) = (free_port()?, free_port()?);
+    let peers = [
+        ("first", answering("first")?),
+        ("second", answering("second")?),
+    ];
+    let [http, status] = free_ports()?;
     lua_modules::write_modules(&dir.join("lua"))?;
     fs::write(dir.join("lua.json"), r#"{"checksum": "example"}"#)?;
     fs::write(dir.join("nginx.conf"), configuration(dir, http, status))?;
@@ -52,11 +56,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Settings::default(),
     );
     let mut nginx = Synchronizer::new(client);
-    for name in ["first", "second"] {
+    for (name, port) in peers {
         let mut web = Backend::new(UpstreamName::new("web"));
         web.endpoints = vec![Peer {
             address: "127.0.0.1".into(),
-            port: answering(name)?,
+            port,
         }];
         let mut live = Live::default();
         live.backends.insert(web.name.clone(), Arc::new(web));
@@ -130,7 +134,7 @@ fn answering(name: &'static str) -> std::io::Result<u16> {
 
 fn get(port: u16) -> Result<String, Box<dyn Error>> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
-    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+    stream.set_read_timeout(Some(Duration::from_secs(20)))?;
     write!(stream, "GET / HTTP/1.0\r\nHost: web.test\r\n\r\n")?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
@@ -141,6 +145,8 @@ fn get(port: u16) -> Result<String, Box<dyn Error>> {
         .to_owned())
 }
 
-fn free_port() -> std::io::Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+fn free_ports() -> std::io::Result<[u16; 2]> {
+    let bind = || TcpListener::bind("127.0.0.1:0");
+    let (one, two) = (bind()?, bind()?);
+    Ok([one.local_addr()?.port(), two.local_addr()?.port()])
 }

@@ -15,9 +15,10 @@ async fn an_update_is_told_after(harm: Harm, arrives: bool) {
     let two = Backend::start("two").await;
     let mut port = StatusPort::intercept(&site).await;
     port.set(harm).await;
+    let before = site.logged("cannot tell nginx");
     site.write("service.yaml", &two.service("app"));
     site.until("the update has failed", async || {
-        (site.logged("cannot tell nginx") > 0).then_some(())
+        (site.logged("cannot tell nginx") > before).then_some(())
     })
     .await;
     if harm != Harm::Refuse {

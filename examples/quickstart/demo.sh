@@ -44,7 +44,7 @@ show() { # EXPECTED CURL-ARGUMENT...: prints the command and its answer, and cou
     local expected=$1 answer
     shift
     printf '\n$ curl%s\n' "$(printf ' %s' "${@@Q}" | sed -E "s/'([[:alnum:]_./:=-]+)'/\1/g")"
-    answer=$(curl --silent --show-error --max-time 5 "$@" 2>&1) || true
+    answer=$(curl --silent --show-error --max-time 20 "$@" 2>&1) || true
     printf '%s\n' "$answer"
     if grep --quiet --fixed-strings -- "$expected" <<<"$answer"; then
         passed=$((passed + 1))
@@ -74,7 +74,7 @@ workers() { # the process ids of NGINX's workers: a reload replaces them all
 answers() { # WORD CURL-ARGUMENT...: whether the answer starts with the word
     local word=$1
     shift
-    curl --silent --max-time 2 "$@" | grep --quiet "^$word:"
+    curl --silent --max-time 20 "$@" | grep --quiet "^$word:"
 }
 
 mkdir -p "$(dirname "$work")"
@@ -101,7 +101,10 @@ done
     --http-port=8080 --https-port=8443 --post-shutdown-grace-period=0 > "$work/controller.log" 2>&1 & pids+=($!)
 controller=$!
 echo "the controller's log is in $work/controller.log"
-await 30 curl --silent --fail --max-time 2 http://127.0.0.1:10254/healthz
+await 120 curl --silent --fail --max-time 20 http://127.0.0.1:10254/healthz
+for port in 9001 9002 9003; do
+    await 120 curl --silent --max-time 20 "http://127.0.0.1:$port/"
+done
 
 show "storefront: GET /" -H "Host: shop.localhost" http://127.0.0.1:8080/
 show "cart: GET /cart/7" -H "Host: shop.localhost" http://127.0.0.1:8080/cart/7
@@ -116,7 +119,7 @@ printf '\nNow the endpoint of the Service storefront moves to port 9003:\n'
 before=$(workers)
 sed 's/port: 9001, protocol/port: 9003, protocol/' examples/quickstart/manifests/30-storefront.yaml > "$work/moved.yaml"
 mv "$work/moved.yaml" "$manifests/30-storefront.yaml"
-await 5 answers account -H "Host: shop.localhost" http://127.0.0.1:8080/
+await 120 answers account -H "Host: shop.localhost" http://127.0.0.1:8080/
 show "account: GET /" -H "Host: shop.localhost" http://127.0.0.1:8080/
 if [ "$(workers)" = "$before" ]; then
     echo "NGINX was not reloaded: its workers are still $before"
