@@ -88,6 +88,9 @@ pub(crate) fn build(
     settle_app_root(&definitions, &mut locations, &mut ledger);
     let certificate = tls::choose(&definitions, policy, secrets, &mut ledger);
     let client_auth = client_auth::settle(&definitions, secrets, &mut ledger);
+    if let Some(auth) = &client_auth {
+        client_auth::close_unguarded(auth, &definitions, &mut locations, &mut ledger);
+    }
     if let Some(auth) = &client_auth
         && certificate.is_none()
     {
