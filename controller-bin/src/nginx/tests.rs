@@ -39,8 +39,11 @@ struct Site {
 /// port, so that nobody takes it before NGINX does.
 fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
+    // Tests may run in processes of their own at the same time.
+    let start = u16::try_from(std::process::id() % 2_000).unwrap();
     loop {
-        let port = 30_300 + NEXT.fetch_add(1, Ordering::Relaxed) % 2_000;
+        let number = start * 7 + NEXT.fetch_add(1, Ordering::Relaxed);
+        let port = 30_300 + number % 2_000;
         if TcpListener::bind(("127.0.0.1", port)).is_ok() {
             return port;
         }

@@ -39,6 +39,17 @@ pub(crate) static KNOWN: LazyLock<BTreeSet<Place>> = LazyLock::new(|| {
         }
         let set = [*companions, &[(*name, *value)]].concat();
         known.extend(places_of(&Served::new(&set)));
+        // The server of all hosts that have none has paths of its own beside.
+        let plain: Vec<_> = set
+            .iter()
+            .copied()
+            .filter(|(name, _)| !name.contains(':'))
+            .collect();
+        let everybodys = Given {
+            host: String::new(),
+            ..Given::new(&plain)
+        };
+        known.extend(places_of(&everybodys.served()));
         if !APART.iter().any(|part| name.contains(part)) {
             all.extend(companions.iter().filter(|(name, _)| !name.contains(':')));
             all.push((name, value));

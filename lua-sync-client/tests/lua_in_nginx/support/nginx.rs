@@ -1,6 +1,7 @@
 //! An NGINX with this crate's Lua modules, in a directory and on ports of its own.
 
 use std::{
+    collections::BTreeSet,
     fs,
     net::TcpListener,
     os::unix::fs::{MetadataExt, PermissionsExt},
@@ -162,13 +163,22 @@ impl Nginx {
     pub(crate) fn reload(&self, checksum: &str) {
         let settings = lua_settings(self.directory(), &self.setup, self.status, checksum);
         fs::write(self.directory().join("lua.json"), settings.to_string()).unwrap();
+        let before = self.processes();
         self.signal("reload");
         // For a moment old and new workers take turns.
         super::eventually("new workers only", || {
-            (0..20)
-                .all(|_| self.revision()["checksum"] == checksum)
-                .then_some(())
+            let now = self.processes();
+            (!now.is_empty() && now.is_disjoint(&before)).then_some(())
         });
+        assert_eq!(self.revision()["checksum"], checksum);
+    }
+
+    /// The workers, those included that only finish their requests.
+    fn processes(&self) -> BTreeSet<String> {
+        let master = self.master.id();
+        let children = fs::read_to_string(format!("/proc/{master}/task/{master}/children"));
+        let children = children.unwrap_or_default();
+        children.split_whitespace().map(str::to_owned).collect()
     }
 
     fn signal(&self, signal: &str) {
