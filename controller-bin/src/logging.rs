@@ -36,7 +36,10 @@ pub fn start(args: &LoggingArgs) {
 fn directives(verbosity: i32) -> String {
     match verbosity {
         ..2 => "info,kube_client::client::builder=off,notify=warn",
-        2..5 => "debug",
+        2..5 => {
+            "info,controller_bin=debug,ingress_model=debug,lua_sync_client=debug,nginx_render=debug,\
+             nginx_ingress_controller=debug,sync_queue=debug,kube_client::client::builder=off,notify=warn"
+        }
         5.. => "trace",
     }
     .to_owned()
@@ -48,4 +51,28 @@ fn append(stream: impl AsFd) {
     // Where this does not work there is nothing to append to.
     let _appends =
         fcntl_getfl(&stream).and_then(|flags| fcntl_setfl(&stream, flags | OFlags::APPEND));
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing::{Level, enabled, subscriber::with_default};
+
+    use super::*;
+
+    #[test]
+    fn libraries_say_less_than_we_do() {
+        for (verbosity, ours, of_libraries) in
+            [(0, false, false), (2, true, false), (5, true, true)]
+        {
+            let filter = EnvFilter::builder().parse_lossy(directives(verbosity));
+            let lines = tracing_subscriber::fmt().with_env_filter(filter);
+            with_default(lines.finish(), || {
+                let said = enabled!(target: "controller_bin::sync", Level::DEBUG);
+                assert_eq!(said, ours, "{verbosity}");
+                let said = enabled!(target: "hyper_util::client::legacy", Level::DEBUG);
+                assert_eq!(said, of_libraries, "{verbosity}");
+                assert!(enabled!(target: "kube_runtime", Level::INFO));
+            });
+        }
+    }
 }

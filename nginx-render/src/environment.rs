@@ -6,7 +6,8 @@ use ingress_model::value::Size;
 
 /// Where NGINX runs: directories, ports, and what the machine gives. Paths are absolute.
 ///
-/// The controller has to make `<nginx_dir>/run` before NGINX starts: NGINX keeps its temporary files below it.
+/// The controller has to make `<nginx_dir>/run`, below which NGINX keeps its temporary files, and the directories of the logs
+/// before NGINX starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Environment {
     /// The directory that [`Rendered::files`](crate::Rendered::files) are relative to.
