@@ -17,5 +17,8 @@ if [ "$(id -u)" -ne 0 ]; then
     as_root=(sudo)
 fi
 echo "installing ${missing[*]}"
-"${as_root[@]}" apt-get update --quiet --quiet
-"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --no-install-recommends "${missing[@]}"
+# A mirror may be slow to answer, and another program may be installing something.
+patient=(-o Acquire::Retries=5 -o DPkg::Lock::Timeout=300)
+"${as_root[@]}" apt-get "${patient[@]}" update --quiet --quiet
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get "${patient[@]}" install --yes --quiet --no-install-recommends "${missing[@]}"
