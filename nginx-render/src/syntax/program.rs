@@ -6,6 +6,11 @@
 
 use std::collections::HashMap;
 
+use object::{
+    LittleEndian, Object, ObjectSegment, ObjectSymbol, ObjectSymbolTable, Relocation,
+    RelocationTarget, SegmentFlags, elf::PF_W, read::elf::ElfFile64,
+};
+
 use super::commands::{Command, Kind, Slot, Value};
 
 /// Bytes of a command: the length of its name, the name, bits, the function, and three words for it.
@@ -23,8 +28,8 @@ const SIGNATURE: &[u8] = b"8,4,8,";
 /// The commands of all modules in a program; empty for what is none. Slots of several programs are told apart by its
 /// number.
 pub(super) fn commands(bytes: &[u8], number: usize) -> Vec<(String, Command)> {
-    Program::read(bytes)
-        .map(|program| program.commands(number))
+    ElfFile64::parse(bytes)
+        .map(|file| Program::of(&file).commands(number))
         .unwrap_or_default()
 }
 
@@ -51,151 +56,81 @@ struct Word<'a> {
     symbol: Option<&'a str>,
 }
 
-/// Places of tables that the loader needs (System V ABI, "Dynamic Section").
-#[derive(Default)]
-struct Tables {
-    relocations: u64,
-    relocations_size: u64,
-    symbols: u64,
-    strings: u64,
-    strings_size: u64,
-}
-
 impl<'a> Program<'a> {
-    fn read(bytes: &'a [u8]) -> Option<Self> {
-        const LOAD: u32 = 1;
-        const DYNAMIC: u32 = 2;
-        const WRITABLE: u32 = 2;
-
-        // ELF, 64 bits, low byte first.
-        if !bytes.starts_with(b"\x7fELF\x02\x01") {
-            return None;
-        }
-        let (table, size, count) = (
-            number(bytes, 32)?,
-            u64::from(half(bytes, 54)?),
-            u64::from(half(bytes, 56)?),
-        );
-        let mut program = Self {
-            segments: Vec::new(),
-            relocated: HashMap::new(),
-            functions: HashMap::new(),
-        };
-        let mut dynamic = None;
-        for index in 0..count {
-            let header = part(bytes, table.checked_add(index * size)?, 56)?;
-            let (kind, flags) = (word(header, 0)?, word(header, 4)?);
-            let (offset, address) = (number(header, 8)?, number(header, 16)?);
-            let content = part(bytes, offset, number(header, 32)?)?;
-            match kind {
-                LOAD => program.segments.push(Segment {
-                    address,
-                    bytes: content,
-                    writable: flags & WRITABLE != 0,
-                }),
-                DYNAMIC => dynamic = Some(content),
-                _ => {}
-            }
-        }
-        if let Some(dynamic) = dynamic {
-            program.link(&Tables::read(dynamic));
-        }
-        Some(program)
-    }
-
-    /// Takes in what the loader would write.
-    fn link(&mut self, tables: &Tables) {
-        let mut functions = HashMap::new();
-        // The table of names follows that of symbols; nothing else tells how many there are.
-        for index in 1..tables.strings.saturating_sub(tables.symbols) / 24 {
-            let Some((name, address)) = self.symbol(tables, index) else {
-                continue;
+    fn of(file: &ElfFile64<'a, LittleEndian>) -> Self {
+        let segments = file.segments().filter_map(|segment| {
+            let SegmentFlags::Elf { p_flags } = segment.flags() else {
+                return None;
             };
-            if address != 0 {
-                functions.insert(address, name);
-            }
+            Some(Segment {
+                address: segment.address(),
+                bytes: segment.data().ok()?,
+                writable: p_flags & PF_W != 0,
+            })
+        });
+        let functions = file
+            .dynamic_symbols()
+            .filter(ObjectSymbol::is_definition)
+            .filter_map(|symbol| Some((symbol.address(), symbol.name().ok()?)));
+        let relocated = file
+            .dynamic_relocations()
+            .into_iter()
+            .flatten()
+            .filter_map(|(place, relocation)| Some((place, Word::of(file, &relocation)?)));
+        Self {
+            segments: segments.collect(),
+            functions: functions.collect(),
+            relocated: relocated.collect(),
         }
-        let mut relocated = HashMap::new();
-        for index in 0..tables.relocations_size / 24 {
-            let Some(entry) = self.bytes(tables.relocations.saturating_add(index * 24), 24) else {
-                break;
-            };
-            let (Some(place), Some(info), Some(addend)) =
-                (number(entry, 0), number(entry, 8), number(entry, 16))
-            else {
-                break;
-            };
-            let symbol = match info >> 32 {
-                0 => None,
-                index => self.symbol(tables, index),
-            };
-            let value = symbol.map_or(0, |(_, address)| address);
-            let word = Word {
-                value: value.wrapping_add(addend),
-                symbol: symbol.map(|(name, _)| name),
-            };
-            relocated.insert(place, word);
-        }
-        self.functions = functions;
-        self.relocated = relocated;
-    }
-
-    fn symbol(&self, tables: &Tables, index: u64) -> Option<(&'a str, u64)> {
-        let entry = self.bytes(tables.symbols.checked_add(index.checked_mul(24)?)?, 24)?;
-        let at = u64::from(word(entry, 0)?);
-        let names = self.bytes(tables.strings, tables.strings_size)?;
-        let name = names.get(usize::try_from(at).ok()?..)?;
-        let end = name.iter().position(|byte| *byte == 0)?;
-        let name = std::str::from_utf8(name.get(..end)?).ok()?;
-        Some((name, number(entry, 8)?))
     }
 
     fn bytes(&self, address: u64, length: u64) -> Option<&'a [u8]> {
         self.segments.iter().find_map(|segment| {
-            let offset = address.checked_sub(segment.address)?;
-            part(segment.bytes, offset, length)
+            let from = usize::try_from(address.checked_sub(segment.address)?).ok()?;
+            let to = from.checked_add(usize::try_from(length).ok()?)?;
+            segment.bytes.get(from..to)
         })
     }
 
-    /// The word at an address.
-    fn word(&self, address: u64) -> Option<Word<'a>> {
+    /// The word so many bytes behind an address.
+    fn word(&self, address: u64, behind: u64) -> Option<Word<'a>> {
+        let address = address.checked_add(behind)?;
         if let Some(word) = self.relocated.get(&address) {
             return Some(*word);
         }
-        let value = number(self.bytes(address, 8)?, 0)?;
+        let bytes = self.bytes(address, 8)?.try_into().ok()?;
         Some(Word {
-            value,
+            value: u64::from_le_bytes(bytes),
             symbol: None,
         })
     }
 
-    fn value(&self, address: u64) -> Option<u64> {
-        self.word(address).map(|word| word.value)
+    fn value(&self, address: u64, behind: u64) -> Option<u64> {
+        self.word(address, behind).map(|word| word.value)
     }
 
     /// A text of NGINX: its length, and where it is.
     fn text(&self, address: u64) -> Option<&'a str> {
-        let length = self.value(address)?;
+        let length = self.value(address, 0)?;
         if length > 128 {
             return None;
         }
-        let bytes = self.bytes(self.value(address.checked_add(8)?)?, length)?;
+        let bytes = self.bytes(self.value(address, 8)?, length)?;
         std::str::from_utf8(bytes).ok()
     }
 
     fn commands(&self, program: usize) -> Vec<(String, Command)> {
         let mut found = Vec::new();
         for segment in self.segments.iter().filter(|segment| segment.writable) {
-            for offset in (0..segment.bytes.len().saturating_sub(7)).step_by(8) {
-                let kind = segment.bytes.get(offset..offset + 8).and_then(Kind::of);
-                let Some((kind, address)) = kind.zip(segment.address.checked_add(offset as u64))
+            for (index, word) in (0_u64..).zip(segment.bytes.chunks_exact(8)) {
+                let Some((kind, address)) =
+                    Kind::of(word).zip(segment.address.checked_add(8 * index))
                 else {
                     continue;
                 };
-                let Some(table) = self.table(address) else {
-                    continue;
-                };
-                found.extend(self.commands_at(table, kind, program));
+                if let Some(table) = self.table(address) {
+                    found.extend(self.commands_at(table, kind, program));
+                }
             }
         }
         found
@@ -203,9 +138,9 @@ impl<'a> Program<'a> {
 
     /// The commands of the module that has its kind at this address.
     fn table(&self, kind_at: u64) -> Option<u64> {
-        let signature = self.value(kind_at.checked_sub(24)?)?;
+        let signature = self.value(kind_at.checked_sub(24)?, 0)?;
         let signature = self.bytes(signature, SIGNATURE.len() as u64)?;
-        let table = self.value(kind_at.checked_sub(8)?)?;
+        let table = self.value(kind_at.checked_sub(8)?, 0)?;
         (signature == SIGNATURE && table != 0).then_some(table)
     }
 
@@ -213,23 +148,18 @@ impl<'a> Program<'a> {
         let commands = (0..MOST_COMMANDS).map_while(move |index| {
             let at = table.checked_add(index * COMMAND)?;
             let name = self.text(at).filter(|name| !name.is_empty())?;
-            let forms = self.value(at + 16)?;
-            let reader = self.word(at + 24)?;
+            let forms = self.value(at, 16)?;
+            let reader = self.word(at, 24)?;
             let reader = reader
                 .symbol
-                .or_else(|| self.functions.get(&reader.value).copied());
-            let (conf, offset) = (self.value(at + 32)?, self.value(at + 40)?);
-            let value = Value::of(reader.unwrap_or_default(), || self.choices(at + 48));
-            let slot = Slot::of(
-                name,
-                reader.unwrap_or_default(),
-                (program, table, conf, offset),
-            );
+                .or_else(|| self.functions.get(&reader.value).copied())
+                .unwrap_or_default();
+            let (conf, offset) = (self.value(at, 32)?, self.value(at, 40)?);
             let command = Command {
                 kind,
                 forms,
-                value,
-                slot,
+                value: Value::of(reader, || self.choices(at)),
+                slot: Slot::of(name, reader, (program, table, conf, offset)),
             };
             Some((name.to_owned(), command))
         });
@@ -237,8 +167,8 @@ impl<'a> Program<'a> {
     }
 
     /// The words that a command lets choose from.
-    fn choices(&self, pointer_at: u64) -> Vec<String> {
-        let Some(table) = self.value(pointer_at).filter(|table| *table != 0) else {
+    fn choices(&self, command: u64) -> Vec<String> {
+        let Some(table) = self.value(command, 48).filter(|table| *table != 0) else {
             return Vec::new();
         };
         let choices = (0..MOST_CHOICES).map_while(|index| {
@@ -249,46 +179,22 @@ impl<'a> Program<'a> {
     }
 }
 
-impl Tables {
-    fn read(dynamic: &[u8]) -> Self {
-        let mut tables = Self::default();
-        for entry in dynamic.chunks_exact(16) {
-            let (Some(tag), Some(value)) = (number(entry, 0), number(entry, 8)) else {
-                break;
-            };
-            match tag {
-                0 => break,
-                5 => tables.strings = value,
-                6 => tables.symbols = value,
-                7 => tables.relocations = value,
-                8 => tables.relocations_size = value,
-                10 => tables.strings_size = value,
-                _ => {}
-            }
-        }
-        tables
+impl<'a> Word<'a> {
+    /// What the loader writes for a relocation.
+    fn of(file: &ElfFile64<'a, LittleEndian>, relocation: &Relocation) -> Option<Self> {
+        let addend = relocation.addend().cast_unsigned();
+        let RelocationTarget::Symbol(index) = relocation.target() else {
+            return Some(Self {
+                value: addend,
+                symbol: None,
+            });
+        };
+        let symbol = file.dynamic_symbol_table()?.symbol_by_index(index).ok()?;
+        Some(Self {
+            value: symbol.address().wrapping_add(addend),
+            symbol: Some(symbol.name().ok()?),
+        })
     }
-}
-
-fn part(bytes: &[u8], offset: u64, length: u64) -> Option<&[u8]> {
-    let from = usize::try_from(offset).ok()?;
-    let to = from.checked_add(usize::try_from(length).ok()?)?;
-    bytes.get(from..to)
-}
-
-fn number(bytes: &[u8], offset: u64) -> Option<u64> {
-    let bytes = part(bytes, offset, 8)?;
-    bytes.try_into().ok().map(u64::from_le_bytes)
-}
-
-fn word(bytes: &[u8], offset: u64) -> Option<u32> {
-    let bytes = part(bytes, offset, 4)?;
-    bytes.try_into().ok().map(u32::from_le_bytes)
-}
-
-fn half(bytes: &[u8], offset: u64) -> Option<u16> {
-    let bytes = part(bytes, offset, 2)?;
-    bytes.try_into().ok().map(u16::from_le_bytes)
 }
 
 #[cfg(test)]
