@@ -1,4 +1,6 @@
 //! A sorted map whose versions share what is the same in them.
+//!
+//! Of the libraries for such maps, those whose comparison skips what is shared are under MPL-2.0, which we do not take.
 
 use std::{borrow::Borrow, fmt, iter::FusedIterator, ops::Index, slice, sync::Arc};
 
