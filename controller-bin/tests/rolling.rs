@@ -36,6 +36,8 @@ const HOST: &str = "rolling.test";
 /// all of its connections at once.
 struct Endpoint {
     port: u16,
+    /// Whether `/slow` was asked for.
+    slow: watch::Sender<bool>,
     release: watch::Sender<bool>,
     serving: JoinHandle<()>,
 }
@@ -45,14 +47,17 @@ impl Endpoint {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let (release, released) = watch::channel(false);
+        let slow = watch::Sender::new(false);
+        let asked = slow.clone();
         let serving = tokio::spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
-                connections.spawn(serve(stream, name.clone(), released.clone()));
+                connections.spawn(serve(stream, name.clone(), asked.clone(), released.clone()));
             }
         });
         Self {
             port,
+            slow,
             release,
             serving,
         }
@@ -65,7 +70,12 @@ impl Drop for Endpoint {
     }
 }
 
-async fn serve(mut stream: TcpStream, name: String, mut released: watch::Receiver<bool>) {
+async fn serve(
+    mut stream: TcpStream,
+    name: String,
+    slow: watch::Sender<bool>,
+    mut released: watch::Receiver<bool>,
+) {
     let mut request = Vec::new();
     loop {
         let mut part = [0; 4096];
@@ -76,8 +86,11 @@ async fn serve(mut stream: TcpStream, name: String, mut released: watch::Receive
         if !request.ends_with(b"\r\n\r\n") {
             continue;
         }
-        if request.starts_with(b"GET /slow") && released.wait_for(|is| *is).await.is_err() {
-            return;
+        if request.starts_with(b"GET /slow") {
+            slow.send_replace(true);
+            if released.wait_for(|is| *is).await.is_err() {
+                return;
+            }
         }
         request.clear();
         let length = name.len();
@@ -185,6 +198,8 @@ async fn requests_in_flight_finish_where_they_are() {
     let site = site(&old).await;
     let port = site.ports.http;
     let slow = tokio::spawn(async move { http::get_patiently(port, HOST, "/slow").await });
+    let mut asked = old.slow.subscribe();
+    asked.wait_for(|is| *is).await.unwrap();
     site.write("service.yaml", &service("app", new.port));
     knows(&site, &new).await;
     for _ in 0..20 {
@@ -193,7 +208,7 @@ async fn requests_in_flight_finish_where_they_are() {
     old.release.send(true).unwrap();
     new.release.send(true).unwrap();
     let answer = slow.await.unwrap().unwrap();
-    assert_eq!(answer.status, 200);
+    assert_eq!((answer.status, answer.body.as_str()), (200, "old"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

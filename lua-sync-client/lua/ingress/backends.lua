@@ -143,7 +143,8 @@ end
 -- still has none. May yield.
 function _M.get_resolved(name)
   local backend = _M.get(name)
-  if not backend and data:wait_to_be_told() then
+  if not backend then
+    data:wait_to_be_told()
     backend = _M.get(name)
   end
   if backend and backend.resolution and not backend.balancer then

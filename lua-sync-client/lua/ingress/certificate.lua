@@ -107,7 +107,8 @@ function _M.call()
   end
   name = name and canonical(name) or DEFAULT_NAME
   local found = find(name)
-  if not found and servers.hosts:wait_to_be_told() then
+  if not found then
+    servers.hosts:wait_to_be_told()
     found = find(name)
   end
   if not found then

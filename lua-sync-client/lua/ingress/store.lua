@@ -78,16 +78,13 @@ function Store:is_told()
   return self:version() ~= 0 or self:revision() ~= 0
 end
 
--- Waits for the first write to a dictionary that was just made, for a while. Returns whether it had to. May yield.
+-- Waits for the first write to a dictionary that was just made, for a while. May yield. Who has found nothing before looks
+-- again even if there was nothing to wait for: another worker may have written in between.
 function Store:wait_to_be_told()
-  if self:is_told() then
-    return false
-  end
   local deadline = ngx.now() + PATIENCE
-  repeat
+  while not self:is_told() and ngx.now() <= deadline do
     ngx.sleep(PAUSE)
-  until self:is_told() or ngx.now() > deadline
-  return true
+  end
 end
 
 -- The generation of the entry, nil when there is none.

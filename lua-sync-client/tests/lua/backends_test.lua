@@ -38,6 +38,19 @@ return {
     patch({}, { "a", "never" })
     check.equal(backends.get("a"), nil)
   end,
+  ["a backend that another worker is told of right after the look is found"] = function()
+    local data = store.open("configuration_data")
+    local wait = data.wait_to_be_told
+    data.wait_to_be_told = function(self)
+      patch({ late = '{"name":"late",' .. ENDPOINTS .. "}" })
+      return wait(self)
+    end
+    local ok, found = pcall(backends.get_resolved, "late")
+    data.wait_to_be_told = nil
+    patch({}, { "late" })
+    check.equal(ok, true)
+    check.equal(found and found.name, "late")
+  end,
   ["removed backends do not stay in memory"] = function()
     patch({ gone = '{"name":"gone",' .. ENDPOINTS .. "}" })
     local kept = setmetatable({ backends.get("gone") }, { __mode = "v" })
