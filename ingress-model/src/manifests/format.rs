@@ -32,6 +32,9 @@ pub(super) trait Format {
     fn explain(&self, error: &Self::Error) -> (u64, u64, String);
 }
 
+/// What the YAML reader advises its callers, which is no business of those who write manifests.
+const ADVICE: &str = ", set DuplicateKeyPolicy in Options if acceptable";
+
 /// YAML.
 pub(super) struct Yaml;
 
@@ -67,7 +70,8 @@ impl Format for Yaml {
         // The place is told apart, counted from the beginning of the file.
         let reason = plain
             .to_string()
-            .replace(&format!(" at line {line}, column {column}"), "");
+            .replace(&format!(" at line {line}, column {column}"), "")
+            .replace(ADVICE, "");
         (line, column, reason)
     }
 }

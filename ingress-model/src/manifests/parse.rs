@@ -182,7 +182,10 @@ impl Document<'_> {
 
     fn read<F: Format>(&self, format: &F, content: &mut Content) -> Result<(), ManifestError> {
         let explain = |error: F::Error| {
-            let (line, column, reason) = format.explain(&error);
+            let (line, column, mut reason) = format.explain(&error);
+            if self.text.contains("{{") {
+                reason.push_str("; a template ({{ }}) has to be rendered first");
+            }
             self.error(Some((line, column)), reason)
         };
         let header = format.header(self.text).map_err(explain)?;
@@ -395,6 +398,12 @@ metadata: {name: e}
         }
         let error = yaml(&format!("{good}kind: [")).unwrap_err();
         assert!(!error.reason.contains("line"), "{error}");
+        let error = yaml("kind: Secret\nkind: Service").unwrap_err();
+        assert_eq!(error.reason, "duplicate mapping key: kind");
+        let template = "apiVersion: v1\nkind: Service\nmetadata:\n  name: {{ .Values.name }}\n";
+        let error = yaml(template).unwrap_err();
+        let hint = "; a template ({{ }}) has to be rendered first";
+        assert!(error.reason.ends_with(hint), "{error}");
         let error = yaml("kind: Secret").unwrap_err();
         assert_eq!(
             error.to_string(),

@@ -231,6 +231,27 @@ spec: {defaultBackend: {service: {name: web, port: {number: '80'}}}}
     }
 
     #[test]
+    fn a_name_without_quotes_hides_nothing_else() {
+        let text = "\
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: 7, namespace: on, labels: {weight: 1}}
+spec: {defaultBackend: {service: {name: web, port: {number: 80}}}, rulez: []}
+";
+        let names = [
+            "3 metadata.name: 7 is no text unless it stands in quotes",
+            "3 metadata.labels.weight: 1 is no text unless it stands in quotes",
+            "4 spec.rulez: there is no such field; did you mean rules?",
+        ];
+        let said = told("a.yaml", text);
+        for name in names {
+            assert!(said.iter().any(|said| said == name), "{name}: {said:?}");
+        }
+        let slips = review(Path::new("a.yaml"), text);
+        assert_eq!(slips[0].object.name.name(), "7");
+    }
+
+    #[test]
     fn json_has_no_places() {
         let text =
             r#"{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spek": {}}"#;

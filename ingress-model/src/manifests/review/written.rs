@@ -69,6 +69,15 @@ impl Written {
         }
     }
 
+    /// The text of an entry that should be a text, and may be a number or the like for want of quotes.
+    fn unquoted_at(&self, name: &str) -> Option<String> {
+        match &self.entry(name)?.node {
+            Node::Scalar(Value::String(text)) => Some(text.clone()),
+            Node::Scalar(value @ (Value::Bool(_) | Value::Number(_))) => Some(value.to_string()),
+            Node::Scalar(_) | Node::Map(_) | Node::List(_) => None,
+        }
+    }
+
     /// The items of a list of objects.
     pub(super) fn items(&self) -> &[Self] {
         match self.entry("items").map(|items| &items.node) {
@@ -80,12 +89,12 @@ impl Written {
     /// The object that a document of a kind says it is.
     pub(super) fn reference(&self, kind: ObjectKind) -> Option<ObjectRef> {
         let metadata = self.entry("metadata")?;
-        let namespace = metadata.text_at("namespace");
-        let namespace = match namespace.filter(|name| !name.is_empty()) {
+        let namespace = metadata.unquoted_at("namespace");
+        let namespace = match namespace.as_deref().filter(|name| !name.is_empty()) {
             _ if is_cluster_wide(kind) => "",
             namespace => namespace.unwrap_or("default"),
         };
-        let name = ObjectName::new(namespace, metadata.text_at("name")?);
+        let name = ObjectName::new(namespace, &metadata.unquoted_at("name")?);
         Some(ObjectRef::new(kind, name))
     }
 
