@@ -45,7 +45,7 @@ spec:
     http:
       paths:
       - {path: /x, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}
-      - {path: /y, pathType: Prefix, backend: {service: {name: here, port: {number: 80}}}}
+      - {path: /y/, pathType: Prefix, backend: {service: {name: here, port: {number: 80}}}}
 ---
 apiVersion: v1
 kind: Service
@@ -128,6 +128,10 @@ fn each_ingress_is_told_of() {
             "hosts Special.test and special.test are one",
         ],
         &["shop/canary", "canary-weight is out of 10"],
+        &[
+            "shop/special",
+            "path /y/ of host special.test answers requests for /y too",
+        ],
         &["shop/shop", "EndpointSlice shop/by-hand are used"],
         &["--conflict-policy=oldest-wins decides conflicts as ingress-nginx does."],
         &["4 Ingresses: 0 the same, "],

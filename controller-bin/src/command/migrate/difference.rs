@@ -9,7 +9,7 @@ use std::{
 use ingress_model::{
     Host, Location, ObjectName, Server,
     annotation::find,
-    layout::BackendProtocol,
+    layout::{BackendProtocol, Modifier, PathType},
     provenance::{Decision, Subject},
 };
 use k8s_openapi::api::networking::v1::Ingress;
@@ -39,6 +39,7 @@ pub(super) enum Topic {
     SliceName,
     HostCase,
     KeptConnections,
+    FinalSlash,
 }
 
 /// What is known of either controller.
@@ -169,6 +170,19 @@ impl Comparison<'_> {
                 format!(
                     "path {path} of host {} answers 503 until this is mended, and ingress-nginx may leave it open: {reason}",
                     server.host
+                ),
+            );
+        }
+        // The location that a Prefix path has for itself, besides the one for what is below it.
+        let is_itself =
+            location.modifier == Modifier::Exact && location.path_type == PathType::Prefix;
+        if is_itself && path.ends_with('/') {
+            add(
+                ingress,
+                Topic::FinalSlash,
+                format!(
+                    "path {path} of host {} answers requests for {} too; ingress-nginx redirects them to {path}",
+                    server.host, location.path
                 ),
             );
         }
