@@ -7,16 +7,31 @@ local request_id = require("ingress.request_id")
 local routed = require("ingress.routed")
 local variants = require("ingress.variants")
 
+local byte = string.byte
 local forget = routed.forget
 local get = backends.get_resolved
+local lower = string.lower
+local match = string.match
 local remember = routed.remember
 local set_header = ngx.req.set_header
+local sub = string.sub
 local var = ngx.var
 
 local _M = {}
 
 -- Values of $proxy_upstream_name in locations that are not proxied by the Lua balancer.
 local NOT_BALANCED = { [""] = true, ["-"] = true, internal = true }
+
+local DOT = byte(".")
+
+-- Whether a Host header names `host`, which is what NGINX makes of the request's target or else of the header.
+local function names(header, host)
+  local name = match(header, "^%[[^%]]*%]") or match(header, "^[^:]*")
+  if byte(name, -1) == DOT then
+    name = sub(name, 1, -2)
+  end
+  return lower(name) == host
+end
 
 local function is_affinitized(backend)
   local balancer = backend.balancer
@@ -75,6 +90,12 @@ function _M.rewrite(names_requests)
   -- A subrequest (authentication, mirror) shares the variables of the request it belongs to, not its backend.
   if not name or NOT_BALANCED[name] or ngx.is_subrequest then
     return
+  end
+  local header, host = var.http_host, var.host
+  if header ~= host and header and not names(header, host) then
+    -- A target such as http://a.test/ picks the server. Neither endpoints nor whoever is asked about the request may be
+    -- told another host, nor go by one of two.
+    return ngx.exit(ngx.HTTP_BAD_REQUEST)
   end
   local backend = get(name)
   if backend and backend.variants then

@@ -31,6 +31,18 @@ use super::{
     proxy, telemetry,
 };
 
+/// What proxies say of a request, besides what a question has anyway. Services decide by it; nobody but a proxy that is
+/// trusted may say it.
+const FORWARDED: [&str; 7] = [
+    "X-Forwarded-Host",
+    "X-Forwarded-Port",
+    "X-Forwarded-Scheme",
+    "X-Forwarded-Uri",
+    "X-Forwarded-Method",
+    "X-Forwarded-Prefix",
+    "Forwarded",
+];
+
 /// What a location gets. The locations that go with it are [extras](Extras).
 pub(crate) struct ExternalAuthView {
     pub(crate) settings: Vec<Directive>,
@@ -269,6 +281,11 @@ impl Asked<'_> {
         }
         if let Some(own) = forwarded::own_header(context)? {
             settings.push(directive("proxy_set_header", [own, plain("")?]));
+        }
+        if !config.use_forwarded_headers {
+            for name in FORWARDED {
+                settings.push(header(name, plain("")?));
+            }
         }
         settings.extend(facts.client_certificate_headers("proxy_set_header"));
         for (name, value) in &auth.request_headers {

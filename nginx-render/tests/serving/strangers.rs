@@ -47,6 +47,17 @@ fn asked(port: u16, path: &str) -> LocationSettings {
     }
 }
 
+/// Has NGINX answer at a port as the endpoint does.
+fn service(port: u16) -> RenderConfig {
+    RenderConfig {
+        http_snippet: Snippet::new(&format!(
+            "server {{ listen 127.0.0.1:{port}; location / {{ set $proxy_upstream_name shop-cart-80; \
+             proxy_pass http://upstream_balancer; }} }}"
+        )),
+        ..RenderConfig::default()
+    }
+}
+
 fn of(ingress: &str, location: Location) -> Location {
     Location {
         ingress: Some(ObjectName::new("other", ingress)),
@@ -67,15 +78,8 @@ fn kept_answers_are_not_those_of_another_location() {
         "/admin/",
         &asked(port, "/strict?status=401"),
     );
-    let config = RenderConfig {
-        http_snippet: Snippet::new(&format!(
-            "server {{ listen 127.0.0.1:{port}; location / {{ set $proxy_upstream_name shop-cart-80; \
-             proxy_pass http://upstream_balancer; }} }}"
-        )),
-        ..RenderConfig::default()
-    };
     let hosts = layout([server("a.test", [of("lax", exact), below])]);
-    let nginx = Nginx::start(&with_config(hosts, config), BACKEND);
+    let nginx = Nginx::start(&with_config(hosts, service(port)), BACKEND);
     let get = |path: &str| nginx.get("a.test", path, &["X-Key: same"]).status;
     assert_eq!(get("/admin/"), 200, "{}", nginx.log());
     assert_eq!(get("/admin/x"), 401, "{}", nginx.log());
@@ -114,6 +118,54 @@ fn no_path_takes_the_name_of_a_location_for_questions() {
     let internal: Vec<_> = names.filter(|name| name.contains('_')).collect();
     assert_eq!(internal.len(), 2, "{text}");
     assert!(internal.iter().all(|name| !name.starts_with('/')), "{text}");
+}
+
+/// The target of a request picks the server; endpoints and services would be told what the header says.
+#[test]
+fn requests_that_name_two_hosts_are_refused() {
+    let open = LocationSettings::default();
+    let nginx = Nginx::start(&layout([host("a.test", &open)]), BACKEND);
+    for (target, host, status) in [
+        ("/", "a.test", 200),
+        ("/", "a.test:8080", 200),
+        ("/", "A.Test.:8080", 200),
+        ("http://a.test/", "a.test", 200),
+        ("http://A.test:81/", "a.test:8080", 200),
+        ("http://a.test/", "b.test", 400),
+        ("http://a.test/", "b.test:8080", 400),
+        ("http://a.test/", "a.test.b.test", 400),
+        ("http://a.test/", "[::1]:8080", 400),
+    ] {
+        let request = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        let answer = exchange(nginx.environment.ports.http, &request);
+        assert_eq!(answer.status, status, "{target} {host}: {}", nginx.log());
+    }
+}
+
+/// Services take such headers for what a proxy says of the request, such as a path that is open to everybody.
+#[test]
+fn services_are_told_nothing_that_the_client_says_of_its_request() {
+    let [port] = free_ports();
+    let layouts = [false, true].map(|use_forwarded_headers| {
+        let config = RenderConfig {
+            use_forwarded_headers,
+            ..service(port)
+        };
+        with_config(layout([host("a.test", &asked(port, "/check"))]), config)
+    });
+    for (layout, is_told) in layouts.iter().zip([false, true]) {
+        let nginx = Nginx::start(layout, BACKEND);
+        for name in ["Uri", "Method", "Prefix"] {
+            let (key, header) = (
+                format!("X-Key: {name}"),
+                format!("X-Forwarded-{name}: forged"),
+            );
+            assert_eq!(nginx.get("a.test", "/", &[&key, &header]).status, 200);
+            let question = nginx.endpoint.wait_for(&key);
+            assert!(question.contains("/check"), "{question}");
+            assert_eq!(question.contains(&header), is_told, "{question}");
+        }
+    }
 }
 
 /// An authority, and a client that it vouches for.
