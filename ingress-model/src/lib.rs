@@ -69,6 +69,7 @@ pub mod dependencies;
 pub mod diagnostic;
 mod endpoints;
 pub mod explain;
+mod expression;
 pub mod host;
 mod hosts;
 mod ingresses;

@@ -5,6 +5,7 @@ use std::{cmp::Reverse, collections::BTreeSet, sync::Arc};
 use crate::{
     definition::{Definition, PathField},
     diagnostic::Reason,
+    expression,
     layout::{Location, LocationSettings, Modifier, PathType, ServicePort},
     live::UpstreamName,
     provenance::{Ledger, Subject},
@@ -31,19 +32,23 @@ pub(crate) fn read(path: Option<&str>) -> Result<Text, &'static str> {
     if !path.starts_with('/') {
         return Err("does not start with /");
     }
-    let mut length = path.len();
-    for c in path.chars() {
-        match c {
-            '"' | '\\' => length += 1,
-            '$' => length += DOLLAR,
-            c if c.is_control() => return Err("holds a control character"),
-            _ => {}
-        }
+    if path.chars().any(char::is_control) {
+        return Err("holds a control character");
     }
-    if length > MAX_TEXT {
+    if !fits(path) {
         return Err("is longer than NGINX accepts");
     }
     Ok(path.into())
+}
+
+/// Whether there is room for a text in one token of NGINX's configuration.
+fn fits(text: &str) -> bool {
+    let room = text.bytes().map(|byte| match byte {
+        b'"' | b'\\' => 2,
+        b'$' => 1 + DOLLAR,
+        _ => 1,
+    });
+    room.sum::<usize>() <= MAX_TEXT
 }
 
 /// Reads the type of a path: ImplementationSpecific, or none, counts as Prefix. `None` is for types that do not exist,
@@ -89,6 +94,13 @@ impl Entry<'_> {
         self.settings.use_regex || rewrite.is_some_and(|to| !to.is_empty() && *self.path != to)
     }
 
+    /// What the path is where all paths of the host are regular expressions.
+    fn expression(&self) -> Text {
+        let own = (!self.is_regex()).then(|| expression::with_own_text(self.path));
+        let own = own.flatten().filter(|expression| fits(expression));
+        own.map_or_else(|| self.path.clone(), Text::from)
+    }
+
     fn location(&self, modifier: Modifier, path: Text) -> Location {
         Location {
             modifier,
@@ -131,7 +143,8 @@ impl<'a> Extend<Entry<'a>> for Wishes<'a> {
 ///
 /// * Of several entries with one path and type the first holds ([`hold`]).
 /// * If a location of the host matches by regular expression, all of them do: `~* "^path"`, in which Exact and Prefix
-///   of one path are the same location, so that the first holds.
+///   of one path are the same location, so that the first holds. Paths of Ingresses that do not ask for expressions
+///   match their own text too.
 /// * Otherwise Exact is `= path`, and a Prefix path is `path/` with `= path`, one final slash or none making no
 ///   difference (Kubernetes docs, "Path types"): of `/a` and `/a/` the first holds. The `= path` of a Prefix yields to
 ///   an Exact path, which is the more specific one.
@@ -178,7 +191,7 @@ pub(crate) fn locations(wishes: Wishes<'_>, ledger: &mut Ledger<'_>) -> Vec<Loca
     if regex {
         let entries = held.iter().map(|held| &held.entry);
         entries
-            .map(|entry| entry.location(Modifier::Regex, entry.path.clone()))
+            .map(|entry| entry.location(Modifier::Regex, entry.expression()))
             .collect()
     } else {
         plain(&held)
@@ -370,6 +383,30 @@ mod tests {
             .collect()
     }
 
+    /// Another Ingress of the host may make expressions of all its paths, and open none by that.
+    #[test]
+    fn a_path_that_is_made_an_expression_matches_what_it_did() {
+        let (guard, open) = (
+            ("allowlist-source-range", "192.0.2.1"),
+            ("use-regex", "true"),
+        );
+        for path in ["/d$e", "/x*y", "/u^v", "/w{2}"] {
+            let web = |path: &str| format!("a.test{path} web:80");
+            let served = crate::testing::Fixture::default()
+                .and_ingress("shop/guard", &[guard], &[&web(path)])
+                .and_ingress("shop/open", &[], &[&web("/")])
+                .and_ingress("evil/open", &[open], &[&web("/other")])
+                .merge();
+            let paths = &served.server("a.test").unwrap().locations;
+            let holds = |location: &&Location| {
+                expression::matches(&location.path, path.as_bytes()) == Some(true)
+            };
+            let first = paths.iter().find(holds).unwrap();
+            assert_eq!(first.ingress_path, path);
+            assert!(!first.settings.allow.is_empty(), "{path}");
+        }
+    }
+
     #[test]
     fn no_two_locations_are_one() {
         let none = Arc::default();
@@ -413,6 +450,7 @@ mod tests {
             ),
             ["~ /b(.*) 4", "~ /a/ 3", "~ /a 0", "~ / 1"]
         );
+        assert_eq!(show(&[("/a$b", P)], &regex), ["~ /a$b 0"]);
         assert_eq!(show(&[("/a", P)], &rewrite("/")), ["~ /a 0"]);
         assert_eq!(show(&[("/a", P)], &rewrite("/a")), ["/a/ 0", "= /a 0"]);
         assert_eq!(show(&[("/a", P)], &rewrite("")), ["/a/ 0", "= /a 0"]);

@@ -1,9 +1,9 @@
 //! Which server and which location NGINX chooses.
 
-use regex::bytes::RegexBuilder;
 use serde::Serialize;
 
 use crate::{
+    expression,
     host::Host,
     layout::{Layout, Location, Modifier, Server},
 };
@@ -153,7 +153,7 @@ pub fn locations_for<'a>(server: &'a Server, path: &[u8]) -> Matches<'a> {
                 prefixes.push((location, PathMatch::LongestPrefix, true));
             }
             Modifier::Regex => {
-                let matches = expression_matches(&location.path, path);
+                let matches = expression::matches(&location.path, path);
                 if matches != Some(false) {
                     let is_certain = matches.is_some();
                     expressions.push((location, PathMatch::FirstExpression, is_certain));
@@ -178,38 +178,6 @@ pub fn locations_for<'a>(server: &'a Server, path: &[u8]) -> Matches<'a> {
             .collect(),
         unknown: unknown.iter().map(|(location, ..)| *location).collect(),
     }
-}
-
-/// Whether `~* "^path"` matches; `None` where NGINX's library may see the expression with other eyes than ours.
-fn expression_matches(expression: &str, path: &[u8]) -> Option<bool> {
-    if is_peculiar(expression) {
-        return None;
-    }
-    // NGINX sees bytes, and no line break counts as the end.
-    let expression = RegexBuilder::new(&format!("^{expression}"))
-        .case_insensitive(true)
-        .unicode(false)
-        .build()
-        .ok()?;
-    Some(expression.is_match(path))
-}
-
-/// Whether an expression that both libraries take means different things to them: possessive repetition, operators
-/// within sets, and the escapes `\<` and `\>`.
-fn is_peculiar(expression: &str) -> bool {
-    let possessive = ["*+", "++", "?+", "}+"];
-    let sets = ["&&", "--", "~~"];
-    let words = ["\\<", "\\>"];
-    let nested = expression.matches('[').count() > expression.matches("[:").count()
-        && expression.split(']').any(|part| {
-            part.replace("\\[", "")
-                .replace("[:", "")
-                .matches('[')
-                .count()
-                > 1
-        });
-    let mut peculiar = possessive.iter().chain(&sets).chain(&words);
-    nested || peculiar.any(|text| expression.contains(text))
 }
 
 #[cfg(test)]

@@ -1,0 +1,62 @@
+//! Paths that are regular expressions, as far as NGINX's library and ours see them with the same eyes.
+
+use regex::bytes::RegexBuilder;
+
+/// The expression of a path whose author means it as it is written, on a host where another Ingress makes all paths
+/// expressions. Where it does not match its own text, as `/a$b` does not, it matches that too: what it guards must not
+/// fall to shorter paths. `None` where it is as it should be.
+pub(crate) fn with_own_text(path: &str) -> Option<String> {
+    let own = || format!("(?:{path}|{})", regex::escape(path));
+    let is_missed = || matches(path, path.as_bytes()) == Some(false);
+    (regex::escape(path).len() > path.len() && is_missed()).then(own)
+}
+
+/// Whether `~* "^path"` matches; `None` where NGINX's library may see the expression with other eyes than ours.
+pub(crate) fn matches(expression: &str, path: &[u8]) -> Option<bool> {
+    if is_peculiar(expression) {
+        return None;
+    }
+    // NGINX sees bytes, and no line break counts as the end.
+    let expression = RegexBuilder::new(&format!("^{expression}"))
+        .case_insensitive(true)
+        .unicode(false)
+        .build()
+        .ok()?;
+    Some(expression.is_match(path))
+}
+
+/// Whether an expression that both libraries take means different things to them: possessive repetition, operators
+/// within sets, and the escapes `\<` and `\>`.
+fn is_peculiar(expression: &str) -> bool {
+    let possessive = ["*+", "++", "?+", "}+"];
+    let sets = ["&&", "--", "~~"];
+    let words = ["\\<", "\\>"];
+    let nested = expression.matches('[').count() > expression.matches("[:").count()
+        && expression.split(']').any(|part| {
+            part.replace("\\[", "")
+                .replace("[:", "")
+                .matches('[')
+                .count()
+                > 1
+        });
+    let mut peculiar = possessive.iter().chain(&sets).chain(&words);
+    nested || peculiar.any(|text| expression.contains(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_matches_its_own_text() {
+        for path in ["/d$e", "/x*y", "/q?r", "/u^v", "/w{2}", "/y\\z", "/[a-z]+"] {
+            let expression = with_own_text(path).unwrap();
+            assert_eq!(matches(&expression, path.as_bytes()), Some(true), "{path}");
+        }
+        let expression = with_own_text("/[a-z]+/").unwrap();
+        assert_eq!(matches(&expression, b"/word/"), Some(true));
+        for path in ["/", "/a-b", "/a.b", "/a|b", "/a/(.*)", "/a(b", "/(?!a)"] {
+            assert_eq!(with_own_text(path), None, "{path}");
+        }
+    }
+}
