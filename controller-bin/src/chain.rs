@@ -8,14 +8,18 @@ pub(crate) fn chain(error: &dyn Error) -> String {
     let mut cause = error.source();
     while let Some(error) = cause {
         let further = error.to_string();
-        // Some libraries repeat the cause in the text of what it caused.
-        if !text.ends_with(&further) {
+        // Some libraries repeat the cause in the text of what it caused, perhaps in brackets.
+        if !bare(&text).ends_with(bare(&further)) {
             text.push_str(": ");
             text.push_str(&further);
         }
         cause = error.source();
     }
     text
+}
+
+fn bare(text: &str) -> &str {
+    text.trim_end_matches(')')
 }
 
 #[cfg(test)]
@@ -30,11 +34,15 @@ mod tests {
         Middle(#[source] Box<Self>),
         #[error("repeats: {0}")]
         Repeats(#[source] Box<Self>),
+        #[error("either (one) or ({0})")]
+        Brackets(#[source] Box<Self>),
     }
 
     #[test]
     fn causes_follow_once() {
         let link = Link::Repeats(Box::new(Link::Middle(Box::new(Link::End))));
         assert_eq!(chain(&link), "repeats: middle: end");
+        let link = Link::Brackets(Box::new(Link::Repeats(Box::new(Link::End))));
+        assert_eq!(chain(&link), "either (one) or (repeats: end)");
     }
 }
