@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::{Parser, ValueEnum};
 use serde_json::{Value, json};
 
-use super::{CommandError, OutputArgs, Subcommand, Verdict, local, output};
+use super::{CommandError, Subcommand, Verdict, local, output};
 use crate::args::Args;
 
 /// The flags that say where NGINX's status port is.
@@ -15,9 +15,16 @@ pub struct GeneralArgs {
     #[command(flatten)]
     pub controller: Args,
 
-    /// How the answer looks.
-    #[command(flatten)]
-    pub output: OutputArgs<GeneralOutput>,
+    /// How the answer looks
+    #[arg(
+        short,
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        default_value = "json",
+        help_heading = "Output"
+    )]
+    pub output: GeneralOutput,
 }
 
 /// How the answer looks: there is nothing in it of which a table could be made.

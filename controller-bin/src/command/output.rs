@@ -7,11 +7,11 @@ use serde::Serialize;
 
 use super::{CommandError, table::printable_lines};
 
-/// How the answer looks, out of the ways that a subcommand knows.
+/// How the answer looks, out of the ways that a subcommand knows; "table" is one of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args)]
 pub struct OutputArgs<T = Output>
 where
-    T: ValueEnum + Default + Send + Sync + 'static,
+    T: ValueEnum + Send + Sync + 'static,
 {
     /// How the answer looks
     #[arg(
@@ -19,7 +19,7 @@ where
         long,
         value_enum,
         value_name = "FORMAT",
-        default_value_t = T::default(),
+        default_value = "table",
         help_heading = "Output"
     )]
     pub output: T,
