@@ -74,16 +74,16 @@ pub(crate) fn close_unguarded(
     locations: &mut [Location],
     ledger: &mut Ledger<'_>,
 ) {
-    let settings = |definition: &&Arc<Definition>| definition.settings.server.client_auth.clone();
+    if auth.value.denied.is_some() {
+        return;
+    }
     let holder = definitions.iter().find(|it| it.name == auth.ingress);
-    let Some(held) = holder
-        .and_then(settings)
-        .filter(|_| auth.value.denied.is_none())
-    else {
+    let Some(held) = holder.and_then(|it| it.settings.server.client_auth.as_ref()) else {
         return;
     };
     for definition in definitions {
-        if settings(definition).is_none_or(|own| lets_in_no_others(&held, &own)) {
+        let own = definition.settings.server.client_auth.as_ref();
+        if own.is_none_or(|own| lets_in_no_others(held, own)) {
             continue;
         }
         let fault = format!(
