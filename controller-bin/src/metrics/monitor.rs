@@ -1,7 +1,8 @@
 //! The socket over which NGINX's workers report requests: one report a connection.
 //!
-//! The first line of a report, `dropped N`, tells how many requests it lacks because there were too many; each other line
-//! is a request, with tabs between the parts.
+//! Each line of a report is a request, with tabs between the parts, but the last one, `dropped N`: so many requests it
+//! lacks because there were too many, or earlier reports of them could not be sent. Without that line the worker gave up
+//! before the end. It counts the requests of such a report as dropped, so that nothing of it counts here.
 
 use std::{
     fs::Permissions, io, os::unix::fs::PermissionsExt, path::Path, sync::Arc, time::Duration,
@@ -93,17 +94,21 @@ struct Report {
 async fn read_report(stream: UnixStream) -> io::Result<Report> {
     let mut report = Vec::new();
     stream.take(MAX_REPORT).read_to_end(&mut report).await?;
-    Ok(parse(&String::from_utf8_lossy(&report)))
+    parse(&String::from_utf8_lossy(&report)).ok_or_else(|| {
+        io::Error::new(
+            io::ErrorKind::UnexpectedEof,
+            "the report ends before its last line",
+        )
+    })
 }
 
-/// The requests of a report. Lines that are none are passed over.
-fn parse(report: &str) -> Report {
-    let dropped = report.lines().next().unwrap_or_default();
-    let dropped = dropped.strip_prefix("dropped ").map(str::parse);
-    Report {
-        dropped: dropped.and_then(Result::ok).unwrap_or_default(),
-        records: report.lines().filter_map(parse_record).collect(),
-    }
+/// The requests of a report, or `None` if it lacks its last line. Lines that are no request are passed over.
+fn parse(report: &str) -> Option<Report> {
+    let (records, dropped) = report.strip_suffix('\n')?.rsplit_once('\n')?;
+    Some(Report {
+        dropped: dropped.strip_prefix("dropped ")?.parse().ok()?,
+        records: records.lines().filter_map(parse_record).collect(),
+    })
 }
 
 /// The parts of a line in the order of `$request_record`.
@@ -144,12 +149,12 @@ mod tests {
 
     #[test]
     fn a_report_is_read() {
-        let report = "dropped 2\n\
-            shop.test\tns\tshop\tweb\t\tGET\t200\t80\t0.050\t500\t0.001\t0.010\t0.049\t/a\n\
+        let report = "shop.test\tns\tshop\tweb\t\tGET\t200\t80\t0.050\t500\t0.001\t0.010\t0.049\t/a\n\
             shop.test\tns\tshop\tweb\tcanary\tGET\t502\t80\t0.050\t500\t0.001, 0.002\t-\t0.049 : 0.001\t/a\tb\n\
             \t\t\t\t\t\t400\t0\t0.000\t150\t\t\t\t\n\
-            no\trecord\n";
-        let Report { dropped, records } = parse(report);
+            no\trecord\n\
+            dropped 2\n";
+        let Report { dropped, records } = parse(report).unwrap();
         let expected = RequestRecord {
             host: "shop.test".into(),
             namespace: "ns".into(),
@@ -191,5 +196,21 @@ mod tests {
         };
         assert_eq!(records, [expected, retried, unreadable]);
         assert_eq!(dropped, 2);
+    }
+    #[test]
+    fn a_report_that_was_not_sent_to_its_end_counts_for_nothing() {
+        let whole = "shop.test\tns\tshop\tweb\t\tGET\t200\t80\t0.050\t500\t0.001\t0.010\t0.049\t/a\n\
+            shop.test\tns\tshop\tweb\t\tGET\t200\t80\t0.050\t500\t0.001\t0.010\t0.049\t/a\n\
+            dropped 12\n";
+        assert!(parse(whole).is_some());
+        for end in 0..whole.len() {
+            assert_eq!(parse(&whole[..end]), None, "{:?}", &whole[..end]);
+        }
+    }
+
+    #[test]
+    fn a_report_may_tell_of_nothing_but_what_it_lacks() {
+        let report = parse("\ndropped 3\n").unwrap();
+        assert_eq!((report.dropped, report.records.len()), (3, 0));
     }
 }

@@ -1,7 +1,8 @@
 -- Request figures for the controller's metrics: collected in the log phase, sent each second over a unix socket.
 --
 -- NGINX writes a record itself, the variable $request_record: read at once it costs a fifth of what its fourteen parts
--- do, and workers need not know what is in it. A report is a line "dropped N" and a line for each record.
+-- do, and workers need not know what is in it. A report is a line for each record and a last one, "dropped N": what the
+-- controller has read of a report that could not be sent as a whole counts for nothing, since it is counted here.
 
 local config = require("ingress.config")
 
@@ -24,7 +25,7 @@ local function send(lines, lost)
   socket:settimeout(SOCKET_TIMEOUT_MS)
   local ok, err = socket:connect("unix:" .. config.metrics_socket)
   if ok then
-    ok, err = socket:send({ "dropped ", lost, "\n", concat(lines, "\n"), "\n" })
+    ok, err = socket:send({ concat(lines, "\n"), "\ndropped ", lost, "\n" })
     socket:close()
   end
   return ok, err
@@ -34,7 +35,7 @@ local function flush()
   local lines, lost = records, dropped
   records, count, dropped, scheduled = {}, 0, 0, false
   if lost > 0 then
-    ngx.log(ngx.WARN, "metrics of ", lost, " requests were dropped, ", #lines, " are the most for a flush")
+    ngx.log(ngx.WARN, "metrics of ", lost, " requests were dropped since the last report that could be sent")
   end
   local ok, err = send(lines, lost)
   if not ok then

@@ -84,9 +84,10 @@ fn report(listener: &UnixListener) -> (u64, Vec<Vec<String>>) {
     let mut text = String::new();
     let mut stream = listener.accept().unwrap().0;
     stream.read_to_string(&mut text).unwrap();
-    let mut lines = text.lines();
-    let dropped = lines.next().unwrap().strip_prefix("dropped ").unwrap();
-    let records = lines.map(|line| line.split('\t').map(str::to_owned).collect());
+    let (records, dropped) = text.rsplit_once("\ndropped ").unwrap();
+    let dropped = dropped.strip_suffix('\n').unwrap();
+    let records = records.lines();
+    let records = records.map(|line| line.split('\t').map(str::to_owned).collect());
     (dropped.parse().unwrap(), records.collect())
 }
 
