@@ -34,13 +34,12 @@ end
 local function flush()
   local lines, lost = records, dropped
   records, count, dropped, scheduled = {}, 0, 0, false
-  if lost > 0 then
-    ngx.log(ngx.WARN, "metrics of ", lost, " requests were dropped since the last report that could be sent")
-  end
   local ok, err = send(lines, lost)
   if not ok then
     dropped = dropped + lost + #lines
     ngx.log(ngx.WARN, "sending the metrics of ", #lines, " requests: ", err)
+  elseif lost > 0 then
+    ngx.log(ngx.WARN, "metrics of ", lost, " requests were dropped since the last report that could be sent")
   end
 end
 
