@@ -4,12 +4,19 @@ use regex::bytes::RegexBuilder;
 
 /// The expression of a path whose author means it as it is written, on a host where another Ingress makes all paths
 /// expressions. Where it does not match its own text, as `/a$b` does not, it matches that too: what it guards must not
-/// fall to shorter paths. `None` where it is as it should be.
+/// fall to shorter paths. Where it is no expression at all, as `/a(b` is not, it matches nothing but its text, rather
+/// than being refused for what another Ingress asks. `None` where it is as it should be.
 pub(crate) fn with_own_text(path: &str) -> Option<String> {
     // A dot matches itself. That most paths do is known without compiling them at each merge.
     let is_plain = |byte: u8| !br"\^$*+?()[]{}|".contains(&byte);
-    let is_missed = !path.bytes().all(is_plain) && matches(path, path.as_bytes()) == Some(false);
-    is_missed.then(|| format!("(?:{path}|{})", regex::escape(path)))
+    if path.bytes().all(is_plain) {
+        return None;
+    }
+    match matches(path, path.as_bytes()) {
+        Some(true) => None,
+        Some(false) => Some(format!("(?:{path}|{})", regex::escape(path))),
+        None => is_surely_invalid(path).then(|| regex::escape(path)),
+    }
 }
 
 /// Whether `~* "^path"` matches; `None` where NGINX's library may see the expression with other eyes than ours.
@@ -44,6 +51,15 @@ fn is_peculiar(expression: &str) -> bool {
     nested || peculiar.any(|text| expression.contains(text))
 }
 
+/// Whether NGINX's library, too, refuses a text. Of one that holds what only that library may read, this is not said:
+/// the expression may match more than its text, and those requests must not fall to shorter paths.
+fn is_surely_invalid(text: &str) -> bool {
+    let has_peculiar_syntax = ["\\", "(?", "(*", "{"].iter().any(|it| text.contains(it));
+    // Of what stands between brackets, the libraries have different notions.
+    let has_set = text.contains('[') && text.contains(']');
+    !has_peculiar_syntax && !has_set && regex::Regex::new(text).is_err()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,8 +72,31 @@ mod tests {
         }
         let expression = with_own_text("/[a-z]+/").unwrap();
         assert_eq!(matches(&expression, b"/word/"), Some(true));
+        for path in ["/", "/a-b", "/a.b", "/a&b#c~d", "/a|b", "/a/(.*)", "/(?!a)"] {
+            assert_eq!(with_own_text(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_is_no_expression_is_its_text() {
+        for (path, want) in [
+            ("/a(b", r"/a\(b"),
+            ("/a)b", r"/a\)b"),
+            ("/a[b", r"/a\[b"),
+            ("/(+)", r"/\(\+\)"),
+            ("/ä(b", r"/ä\(b"),
+        ] {
+            assert_eq!(with_own_text(path).as_deref(), Some(want));
+            assert_eq!(matches(want, path.as_bytes()), Some(true), "{path}");
+        }
+        // Some of these are expressions to NGINX's library.
         for path in [
-            "/", "/a-b", "/a.b", "/a&b#c~d", "/a|b", "/a/(.*)", "/a(b", "/(?!a)",
+            "/(?=a)(",
+            r"/a\Kb(",
+            "/a(*ACCEPT)",
+            "/a{(",
+            "/[a[b]",
+            "/a++",
         ] {
             assert_eq!(with_own_text(path), None, "{path}");
         }

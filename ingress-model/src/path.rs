@@ -143,8 +143,8 @@ impl<'a> Extend<Entry<'a>> for Wishes<'a> {
 ///
 /// * Of several entries with one path and type the first holds ([`hold`]).
 /// * If a location of the host matches by regular expression, all of them do: `~* "^path"`, in which Exact and Prefix
-///   of one path are the same location, so that the first holds. Paths of Ingresses that do not ask for expressions
-///   match their own text too.
+///   of one path are the same location, so that the first holds. Paths
+///   of Ingresses that do not ask for expressions match their own text too, and nothing else if they are none.
 /// * Otherwise Exact is `= path`, and a Prefix path is `path/` with `= path`, one final slash or none making no
 ///   difference (Kubernetes docs, "Path types"): of `/a` and `/a/` the first holds. The `= path` of a Prefix yields to
 ///   an Exact path, which is the more specific one.
@@ -390,7 +390,7 @@ mod tests {
             ("allowlist-source-range", "192.0.2.1"),
             ("use-regex", "true"),
         );
-        for path in ["/d$e", "/x*y", "/u^v", "/w{2}"] {
+        for path in ["/d$e", "/x*y", "/u^v", "/w{2}", "/a(b", "/a[b"] {
             let web = |path: &str| format!("a.test{path} web:80");
             let served = crate::testing::Fixture::default()
                 .and_ingress("shop/guard", &[guard], &[&web(path)])
