@@ -143,7 +143,7 @@ impl<'a> Extend<Entry<'a>> for Wishes<'a> {
 ///
 /// * Of several entries with one path and type the first holds ([`hold`]).
 /// * If a location of the host matches by regular expression, all of them do: `~* "^path"`, in which Exact and Prefix
-///   of one path are the same location, so that the first holds. Paths
+///   of one path are the same location, so that the first holds; the controller's own `/` yields to an Exact one. Paths
 ///   of Ingresses that do not ask for expressions match their own text too, and nothing else if they are none.
 /// * Otherwise Exact is `= path`, and a Prefix path is `path/` with `= path`, one final slash or none making no
 ///   difference (Kubernetes docs, "Path types"): of `/a` and `/a/` the first holds. The `= path` of a Prefix yields to
@@ -405,6 +405,22 @@ mod tests {
             assert_eq!(first.ingress_path, path);
             assert!(!first.settings.allow.is_empty(), "{path}");
         }
+    }
+
+    /// Behind the controller's own `/`, which is there before it, nothing would ever be asked of it.
+    #[test]
+    fn an_exact_root_is_served_among_expressions() {
+        let regex = ("use-regex", "true");
+        let fixture = crate::testing::Fixture::default();
+        let alone =
+            fixture.and_ingress("shop/a", &[regex], &["= a.test/ web:80", "a.test/x web:80"]);
+        let expected = ["~* /x shop/a shop-web-80", "~* / shop/a shop-web-80"];
+        alone.merge().assert_locations("a.test", expected);
+        let both = alone
+            .and_ingress("shop/b", &[], &["a.test/ other:80"])
+            .merge();
+        let expected = ["~* /x shop/a shop-web-80", "~* / shop/b shop-other-80"];
+        both.assert_locations("a.test", expected);
     }
 
     #[test]
