@@ -65,11 +65,14 @@ fn value(arg: &Arg) -> String {
 }
 
 fn default(arg: &Arg) -> String {
-    let values = arg.get_default_values();
-    let text = values.first().map(|value| value.to_string_lossy());
-    match text.as_deref() {
-        None | Some("") => "none".to_owned(),
-        Some(text) => format!("`{}`", cell(text)),
+    let values: Vec<_> = arg
+        .get_default_values()
+        .iter()
+        .map(|value| value.to_string_lossy())
+        .collect();
+    match values.join(",").as_str() {
+        "" => "none".to_owned(),
+        text => format!("`{}`", cell(text)),
     }
 }
 
@@ -88,4 +91,25 @@ fn meaning(arg: &Arg) -> String {
 /// A text as it may stand in a table.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_of_a_list_is_all_of_it() {
+        let row = |flag: &str| {
+            let page = flags_markdown();
+            let row = page.lines().find(|line| line.contains(flag));
+            row.map(ToOwned::to_owned).unwrap_or_default()
+        };
+        assert!(
+            row("`--size-buckets`").contains("| `10,100,1000,10000,100000,1000000,10000000` |")
+        );
+        assert!(
+            row("`--time-buckets`").contains("| `0.005,0.01,0.025,0.05,0.1,0.25,0.5,1,2.5,5,10` |")
+        );
+        assert!(row("`--manifests`").contains("| none |"));
+    }
 }
