@@ -59,6 +59,19 @@ pub(super) struct TargetSummary {
     assumed: bool,
 }
 
+impl TargetSummary {
+    /// What is told where no NGINX was asked: who reads findings may take it for granted that all was checked.
+    pub(super) fn unchecked(&self) -> Option<String> {
+        self.assumed.then(|| {
+            format!(
+                "NGINX {} is assumed, not asked: whether it knows the directives of snippets, and takes values that \
+                 are written as they are, was not checked",
+                self.version
+            )
+        })
+    }
+}
+
 /// What `nginx -V` says on Debian 12, as far as it matters.
 const DEBIAN_12: &str = "nginx version: nginx/1.22.1\n\
     configure arguments: --prefix=/usr/share/nginx --modules-path=/usr/lib/nginx/modules --with-threads \

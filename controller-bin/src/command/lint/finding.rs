@@ -11,7 +11,7 @@ use nginx_render::Source;
 use serde::Serialize;
 
 use super::{lost::lost, place::Place};
-use crate::command::refused::place;
+use crate::command::{nginx::TargetSummary, refused::place};
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, ValueEnum)]
@@ -228,11 +228,18 @@ pub(super) struct Report {
     pub(super) notes: usize,
     /// How many objects were looked at.
     pub(super) objects: usize,
+    /// Which NGINX they are for.
+    pub(super) nginx: TargetSummary,
 }
 
 impl Report {
     /// Of these findings, those of at least `lowest` are told.
-    pub(super) fn new(mut findings: Vec<Finding>, objects: usize, lowest: Level) -> Self {
+    pub(super) fn new(
+        mut findings: Vec<Finding>,
+        objects: usize,
+        nginx: TargetSummary,
+        lowest: Level,
+    ) -> Self {
         let count = |level| {
             let findings = findings.iter();
             findings.filter(|finding| finding.level == level).count()
@@ -261,6 +268,7 @@ impl Report {
             warnings,
             notes,
             objects,
+            nginx,
         }
     }
 }

@@ -121,7 +121,8 @@ impl LintArgs {
                 places.find(object, finding.key.as_deref())
             });
         }
-        Ok(Report::new(findings, count(&found), self.level))
+        let objects = count(&found);
+        Ok(Report::new(findings, objects, target.summary(), self.level))
     }
 }
 

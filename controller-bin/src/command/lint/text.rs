@@ -79,5 +79,8 @@ fn sum(report: &Report) -> String {
     } else {
         parts.join(", ")
     };
-    format!("{found} in {} objects\n", report.objects)
+    let unchecked = report.nginx.unchecked();
+    let unchecked = unchecked.map(|text| format!("{text}\n"));
+    let unchecked = unchecked.unwrap_or_default();
+    format!("{found} in {} objects\n{unchecked}", report.objects)
 }
