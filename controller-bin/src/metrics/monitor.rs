@@ -18,7 +18,7 @@ use tracing::{debug, warn};
 
 use super::requests::{RequestMetrics, RequestRecord};
 
-/// A report longer than this is dropped. A worker sends at most some 10,000 records of a few hundred bytes.
+/// A report longer than this is dropped. Workers send none of more than half of it and a record.
 const MAX_REPORT: u64 = 32 << 20;
 /// Reports read at once; more have to wait.
 const MAX_CONNECTIONS: usize = 32;

@@ -14,10 +14,12 @@ local var = ngx.var
 local FLUSH_INTERVAL = 1
 local SOCKET_TIMEOUT_MS = 1000
 local MIN_CAPACITY = 10000
+-- The controller reads twice of that. A client may name hosts of several thousand bytes.
+local MAX_BYTES = 16 * 1024 * 1024
 
 local _M = {}
 
-local records, count, dropped, scheduled = {}, 0, 0, false
+local records, count, bytes, dropped, scheduled = {}, 0, 0, 0, false
 
 -- Returns true, or nil and an error.
 local function send(lines, lost)
@@ -33,7 +35,7 @@ end
 
 local function flush()
   local lines, lost = records, dropped
-  records, count, dropped, scheduled = {}, 0, 0, false
+  records, count, bytes, dropped, scheduled = {}, 0, 0, 0, false
   local ok, err = send(lines, lost)
   if not ok then
     dropped = dropped + lost + #lines
@@ -48,12 +50,13 @@ function _M.log()
   if not config.enable_metrics then
     return
   end
-  if count >= max(MIN_CAPACITY, config.monitor_batch_max_size) then
+  if bytes >= MAX_BYTES or count >= max(MIN_CAPACITY, config.monitor_batch_max_size) then
     dropped = dropped + 1
     return
   end
-  count = count + 1
-  records[count] = var.request_record
+  local record = var.request_record
+  count, bytes = count + 1, bytes + #record
+  records[count] = record
   if not scheduled then
     scheduled = ngx.timer.at(FLUSH_INTERVAL, flush) or false
   end

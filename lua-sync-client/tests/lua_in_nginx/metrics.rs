@@ -1,7 +1,12 @@
 //! The figures of requests that are sent to the controller.
 
-use std::{fs, os::unix::fs::PermissionsExt};
-use std::{io::Read, os::unix::net::UnixListener};
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::{Ipv4Addr, Shutdown, TcpStream},
+    os::unix::{fs::PermissionsExt, net::UnixListener},
+    thread,
+};
 
 use crate::support::{
     eventually,
@@ -89,6 +94,45 @@ fn report(listener: &UnixListener) -> (u64, Vec<Vec<String>>) {
     let records = records.lines();
     let records = records.map(|line| line.split('\t').map(str::to_owned).collect());
     (dropped.parse().unwrap(), records.collect())
+}
+
+#[test]
+fn long_names_of_hosts_make_no_report_too_long() {
+    const CONNECTIONS: usize = 4;
+    const REQUESTS: usize = 700;
+    let nginx = Nginx::start_with(Setup {
+        metrics: true,
+        ..Setup::default()
+    });
+    let path = nginx.directory().join("metrics.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+    nginx.post_backends(&[]);
+    let host = "h".repeat(8000);
+    let request = format!("GET / HTTP/1.1\r\nX-Backend: none\r\nHost: {host}\r\n\r\n");
+    thread::scope(|scope| {
+        for _ in 0..CONNECTIONS {
+            let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, nginx.http)).unwrap();
+            let mut sender = stream.try_clone().unwrap();
+            let request = &request;
+            scope.spawn(move || {
+                for _ in 0..REQUESTS {
+                    sender.write_all(request.as_bytes()).unwrap();
+                }
+                sender.shutdown(Shutdown::Write).unwrap();
+            });
+            scope.spawn(|| BufReader::new(stream).lines().count());
+        }
+    });
+    let (mut kept, mut lost) = (0, 0);
+    while kept + lost < CONNECTIONS * REQUESTS {
+        let (dropped, records) = report(&listener);
+        let length = records.iter().flatten().map(String::len).sum::<usize>();
+        assert!(length < (16 << 20) + 10_000, "{length} bytes");
+        kept += records.len();
+        lost += usize::try_from(dropped).unwrap();
+    }
+    assert_eq!(kept + lost, CONNECTIONS * REQUESTS);
 }
 
 #[test]
