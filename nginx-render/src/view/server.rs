@@ -448,7 +448,8 @@ fn common_redirect(server: &Server, context: &Context<'_>) -> Option<Printed> {
         && server.snippet.is_none()
         && context.config.server_snippet.is_none();
     let answers = |location: &Location| {
-        location.settings.denied.is_some() || location.settings.redirect.is_some()
+        let settings = &location.settings;
+        settings.denied.is_some() || settings.redirect.is_some() || settings.cors.is_some()
     };
     if !is_possible || server.locations.iter().any(answers) {
         return None;

@@ -167,7 +167,11 @@ fn other_origins() {
         response_headers: vec![(literal("X-Odd"), literal("a$host;c\"d{e}f"))],
         ..LocationSettings::default()
     };
-    let layout = layout([host("a.test", &cors)]);
+    let secure = LocationSettings {
+        force_ssl_redirect: true,
+        ..cors.clone()
+    };
+    let layout = layout([host("a.test", &cors), host("secure.test", &secure)]);
     let nginx = Nginx::start(&layout, BACKEND);
     let allowed = nginx.get("a.test", "/?status=404", &["Origin: https://x.front.test"]);
     assert_eq!(allowed.status, 404);
@@ -194,4 +198,9 @@ fn other_origins() {
         preflight.header("access-control-allow-credentials"),
         Some("true")
     );
+    // Browsers follow no redirect of a preflight request.
+    let origin = ["Origin: https://x.front.test"];
+    let preflight = nginx.send("OPTIONS", "secure.test", "/", &origin);
+    assert_eq!(preflight.status, 204);
+    assert_eq!(nginx.get("secure.test", "/", &origin).status, 308);
 }
