@@ -229,3 +229,17 @@ fn what_nginx_cannot_do_is_said() {
         );
     }
 }
+
+/// What no Ingress has on needs no switching off, for which the module would have to be there.
+#[test]
+fn modsecurity_is_off_without_its_module() {
+    for (value, loaded) in [("false", false), ("true", true)] {
+        let served = Served::new(&[("enable-modsecurity", value)]);
+        assert_eq!(
+            served.main().contains("ngx_http_modsecurity_module.so"),
+            loaded
+        );
+        let server = server_block(&served.rendered.main, "shop.test");
+        assert_eq!(server.contains("modsecurity"), loaded, "{server}");
+    }
+}

@@ -142,11 +142,9 @@ pub(crate) fn directives(
     }
     let above = is_on(context);
     let mut directives = Vec::new();
-    directives.extend(
-        modsecurity
-            .enable
-            .map(|on| directive("modsecurity", [switch(on)])),
-    );
+    // Without one that has it on, the module is not loaded, and NGINX does not know the directive.
+    let switched = modsecurity.enable.filter(|on| *on || above);
+    directives.extend(switched.map(|on| directive("modsecurity", [switch(on)])));
     if !modsecurity.enable.unwrap_or(above) {
         return Ok(directives);
     }
