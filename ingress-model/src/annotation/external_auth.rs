@@ -364,7 +364,8 @@ pub(crate) fn cache_valid(text: &str) -> Result<Vec<CacheValid>, ValueError> {
     let items = scalar::items(text).map(|item| {
         let mut words: Vec<&str> = item.split_whitespace().collect();
         let time = words.pop().unwrap_or_default();
-        if words.is_empty() {
+        // A number alone would be one more status.
+        if words.is_empty() || time.ends_with(|last: char| last.is_ascii_digit()) {
             return Err(ValueError::Rule(
                 "an item is statuses and a time, such as 200 202 5m",
             ));
@@ -435,6 +436,8 @@ mod tests {
             ("auth-request-redirect", "http://x.test/{a}\"b"),
             ("auth-cache-duration", "200 {5m}"),
             ("auth-cache-duration", "200"),
+            ("auth-cache-duration", "200 202"),
+            ("auth-cache-duration", "200 5m, 401 30"),
             ("auth-always-set-cookie", "yes please"),
             ("auth-proxy-set-headers", "headers"),
             ("auth-proxy-set-headers", "other/headers"),
