@@ -1,5 +1,7 @@
 //! Secrets with certificates: what may be served to whom, and which authorities clients have to come from.
 
+mod pairs;
+
 use jiff::Timestamp;
 use k8s_openapi::{ByteString, api::core::v1::Secret};
 use thiserror::Error;
@@ -23,11 +25,18 @@ const EXPIRY_DAYS: i64 = 10;
 pub(crate) struct ServerCertificate {
     pub(crate) secret: ObjectName,
     pub(crate) certificate: Certificate,
+    /// One for each type of key.
+    leaves: Vec<Leaf>,
+    not_after: Timestamp,
+}
+
+/// What a server's certificate itself is for.
+#[derive(Debug, PartialEq, Eq)]
+struct Leaf {
     /// Names of the extension subjectAltName, lower case.
     names: Vec<String>,
     /// The subject's common name, lower case.
     common_name: Option<String>,
-    not_after: Timestamp,
 }
 
 /// Why a Secret cannot be used.
@@ -49,39 +58,63 @@ pub(crate) enum SecretError {
 
 impl ServerCertificate {
     /// Takes a Secret of type TLS: the chain in `tls.crt`, its first certificate being the server's, and the private
-    /// key in `tls.key`.
+    /// key in `tls.key`. There may be an RSA and an ECDSA certificate, each with its chain and key.
     pub(crate) fn read(name: &ObjectName, secret: &Secret) -> Result<Self, SecretError> {
         let chain = text(secret, "tls.crt")?;
         let key = text(secret, "tls.key")?;
-        let blocks = certificates(&chain, "tls.crt")?;
         let malformed = || SecretError::Malformed("tls.crt", "certificate");
-        let leaf = blocks.first().ok_or_else(malformed)?;
-        let leaf = leaf.parse_x509().map_err(|_error| malformed())?;
-        check_key(&leaf, &key)?;
+        let certificates = certificates(&chain, "tls.crt")?;
+        let certificates: Vec<_> = certificates
+            .iter()
+            .map(Pem::parse_x509)
+            .collect::<Result<_, _>>()
+            .map_err(|_error| malformed())?;
+        let keys = blocks(&key, "tls.key", |label| label.ends_with("PRIVATE KEY"))?;
+        let first = certificates.first().ok_or_else(malformed)?;
+        let first_key = checked_key(first, &keys)?;
+        let pairs = pairs::find(&certificates, &keys, first_key);
+        let several = if keys.len() > 1 {
+            pairs::text(&pairs, &chain, &key)
+        } else {
+            None
+        };
+        let leaves = || {
+            let leaves = pairs.iter().map(|pair| certificates.get(pair.chain.start));
+            leaves.flatten()
+        };
+        let not_after = leaves().map(|leaf| leaf.validity().not_after.timestamp());
         let id = secret.metadata.uid.clone().filter(|uid| !uid.is_empty());
         let id = id.unwrap_or_else(|| name.to_string());
         Ok(Self {
             secret: name.clone(),
             certificate: Certificate {
                 id: CertificateId::new(&id),
-                pem: format!("{}\n{key}", chain.trim_end()).into(),
+                pem: several
+                    .unwrap_or_else(|| format!("{}\n{key}", chain.trim_end()))
+                    .into(),
             },
-            names: alternative_names(&leaf),
-            common_name: common_name(&leaf),
-            not_after: Timestamp::from_second(leaf.validity().not_after.timestamp())
+            leaves: leaves()
+                .map(|leaf| Leaf {
+                    names: alternative_names(leaf),
+                    common_name: common_name(leaf),
+                })
+                .collect(),
+            not_after: not_after
+                .min()
+                .and_then(|end| Timestamp::from_second(end).ok())
                 .unwrap_or(Timestamp::MAX),
         })
     }
 
-    /// Whether the certificate's extension subjectAltName has the host.
+    /// Whether the certificate's extension subjectAltName has the host. With several certificates, each one's has to: any
+    /// of them may be shown.
     pub(crate) fn names_host(&self, host: &str) -> bool {
-        self.names.iter().any(|name| covers(name, host))
+        self.leaves.iter().all(|leaf| leaf.names_host(host))
     }
 
     /// Whether the certificate is for the host, be it by its extension or by its subject.
     pub(crate) fn is_for(&self, host: &str) -> bool {
-        let common_name = self.common_name.as_deref();
-        self.names_host(host) || common_name.is_some_and(|name| covers(name, host))
+        self.leaves.iter().all(|leaf| leaf.is_for(host))
     }
 
     /// What to say about its end: it has passed, or it is less than ten days away.
@@ -94,6 +127,17 @@ impl ServerCertificate {
         } else {
             None
         }
+    }
+}
+
+impl Leaf {
+    fn names_host(&self, host: &str) -> bool {
+        self.names.iter().any(|name| covers(name, host))
+    }
+
+    fn is_for(&self, host: &str) -> bool {
+        let common_name = self.common_name.as_deref();
+        self.names_host(host) || common_name.is_some_and(|name| covers(name, host))
     }
 }
 
@@ -193,18 +237,21 @@ fn certificates(text: &str, key: &'static str) -> Result<Vec<Pem>, SecretError> 
     Ok(blocks)
 }
 
-fn check_key(leaf: &X509Certificate<'_>, key: &str) -> Result<(), SecretError> {
-    let keys = blocks(key, "tls.key", |label| label.ends_with("PRIVATE KEY"))?;
-    let key = keys
+/// Which of the keys belongs to the certificate: the one that shows it, or else the first one unless it cannot.
+fn checked_key(leaf: &X509Certificate<'_>, keys: &[Pem]) -> Result<usize, SecretError> {
+    let first = keys
         .first()
         .ok_or(SecretError::Empty("tls.key", "private key"))?;
+    if let Some(key) = pairs::key_of(leaf, keys) {
+        return Ok(key);
+    }
     let Ok(public) = leaf.public_key().parsed() else {
-        return Ok(());
+        return Ok(0);
     };
-    match key_pair::is_mismatch(&public, key) {
+    match key_pair::is_mismatch(&public, first) {
         None => Err(SecretError::Malformed("tls.key", "private key")),
         Some(true) => Err(SecretError::Mismatch),
-        Some(false) => Ok(()),
+        Some(false) => Ok(0),
     }
 }
 

@@ -40,6 +40,15 @@ pub(crate) fn is_mismatch(public: &PublicKey<'_>, private: &Pem) -> Option<bool>
     })
 }
 
+/// Whether the key shows that it belongs to the certificate.
+pub(crate) fn is_match(public: &PublicKey<'_>, private: &Pem) -> bool {
+    match (public, show(private)) {
+        (PublicKey::RSA(key), Some(Shown::Rsa(modulus))) => trim(key.modulus) == trim(modulus),
+        (PublicKey::EC(key), Some(Shown::Ec(Some(point)))) => key.data() == point,
+        _ => false,
+    }
+}
+
 fn show(key: &Pem) -> Option<Shown<'_>> {
     let der = &key.contents;
     match key.label.as_str() {

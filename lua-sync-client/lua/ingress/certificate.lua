@@ -9,6 +9,8 @@ local servers = require("ingress.servers")
 local ssl = require("ngx.ssl")
 
 local byte = string.byte
+local find_text = string.find
+local gmatch = string.gmatch
 local lower = string.lower
 local sub = string.sub
 
@@ -21,10 +23,21 @@ local _M = {}
 
 local cache = assert(lrucache.new(CACHE_SIZE))
 
--- Returns { pairs, chain }: the parsed certificates and keys (one pair for each key type), and the chain in DER when
--- OCSP needs it; or nil and an error.
-local function parse(pem)
-  local certificate, key, chain, err
+-- The texts of the pairs: each ends with a key. A part without a certificate is none.
+local function parts(pem)
+  local found = {}
+  for part in gmatch(pem, "(.-%-%-%-%-%-END [%u ]*PRIVATE KEY%-%-%-%-%-)") do
+    if find_text(part, "BEGIN CERTIFICATE", 1, true) then
+      found[#found + 1] = part
+    end
+  end
+  -- What stands behind the key may belong to a single pair.
+  return #found > 1 and found or { pem }
+end
+
+-- Returns { certificate, key }, or nil and an error.
+local function parse_pair(pem)
+  local certificate, key, err
   certificate, err = ssl.parse_pem_cert(pem)
   if not certificate then
     return nil, "certificate: " .. tostring(err)
@@ -33,13 +46,29 @@ local function parse(pem)
   if not key then
     return nil, "private key: " .. tostring(err)
   end
-  if config.enable_ocsp then
+  return { certificate = certificate, key = key }
+end
+
+-- Returns { pairs, chain }: the parsed certificates and keys, one pair for each type of key, and the chain in DER when
+-- OCSP needs it; or nil and an error.
+local function parse(pem)
+  local found, chain = {}, nil
+  for _, part in ipairs(parts(pem)) do
+    local pair, err = parse_pair(part)
+    if not pair then
+      return nil, err
+    end
+    found[#found + 1] = pair
+  end
+  -- Which of several a client gets is decided after this: a response about the other one would make it leave.
+  if config.enable_ocsp and #found == 1 then
+    local err
     chain, err = ssl.cert_pem_to_der(pem)
     if not chain then
       ngx.log(ngx.WARN, "no OCSP responses will be stapled, the chain cannot be read: ", err)
     end
   end
-  return { pairs = { { certificate = certificate, key = key } }, chain = chain }
+  return { pairs = found, chain = chain }
 end
 
 -- The parsed certificate `uid` in its newest generation; nil when there is none that can be used.

@@ -17,8 +17,25 @@ fn pem(name: &str) -> String {
     params.self_signed(&key).unwrap().pem() + &key.serialize_pem()
 }
 
+/// An RSA certificate and its key, with `name` as common name.
+fn rsa_pem(name: &str) -> String {
+    let output = Command::new("openssl")
+        .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj"])
+        .args([&format!("/CN={name}"), "-keyout", "-", "-out", "-"])
+        .output()
+        .expect("running openssl");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let (key, certificate) = text.split_at(text.find("-----BEGIN CERTIFICATE").unwrap());
+    certificate.to_owned() + key
+}
+
 /// The common name of the certificate NGINX shows for `server_name`; `None` when the handshake fails.
 fn shown(nginx: &Nginx, server_name: Option<&str>) -> Option<String> {
+    shown_to(nginx, server_name, &[])
+}
+
+/// As [`shown`], to a client with these arguments of `openssl s_client`.
+fn shown_to(nginx: &Nginx, server_name: Option<&str>, arguments: &[&str]) -> Option<String> {
     let mut client = Command::new("openssl");
     client
         .args([
@@ -26,6 +43,7 @@ fn shown(nginx: &Nginx, server_name: Option<&str>) -> Option<String> {
             "-connect",
             &format!("127.0.0.1:{}", nginx.https),
         ])
+        .args(arguments)
         .stdin(Stdio::null())
         .stderr(Stdio::null());
     match server_name {
@@ -81,6 +99,32 @@ fn by_server_name() {
             .status,
         404
     );
+}
+
+#[test]
+fn each_client_gets_the_type_of_key_that_it_knows() {
+    let nginx = Nginx::start();
+    let both = pem("ecdsa") + &rsa_pem("rsa");
+    let update = json!({"certificates": {"u": both}, "servers": {"x.test": "u"}});
+    assert_eq!(post(&nginx, &update), 201);
+    for arguments in [
+        &["-tls1_2", "-cipher", "ECDHE-RSA-AES128-GCM-SHA256"][..],
+        &["-tls1_3", "-sigalgs", "RSA-PSS+SHA256"],
+    ] {
+        let shown = shown_to(&nginx, Some("x.test"), arguments);
+        assert_eq!(shown.as_deref(), Some("rsa"), "{arguments:?}");
+    }
+    for arguments in [
+        &["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-GCM-SHA256"][..],
+        &["-tls1_3", "-sigalgs", "ECDSA+SHA256"],
+    ] {
+        let shown = shown_to(&nginx, Some("x.test"), arguments);
+        assert_eq!(shown.as_deref(), Some("ecdsa"), "{arguments:?}");
+    }
+    // One of the two may go.
+    let update = json!({"certificates": {"u": rsa_pem("rsa")}, "servers": {"x.test": "u"}});
+    assert_eq!(post(&nginx, &update), 201);
+    assert_eq!(shown(&nginx, Some("x.test")).as_deref(), Some("rsa"));
 }
 
 #[test]
