@@ -45,7 +45,7 @@ pub(super) fn find(
         let Some(kind) = key_type(certificate).filter(|kind| !seen.contains(kind)) else {
             continue;
         };
-        if certificate.is_ca() || !share_a_name(first, certificate) {
+        if !share_a_name(first, certificate) {
             continue;
         }
         let Some(key) = key_of(certificate, keys) else {
