@@ -36,8 +36,9 @@ http {
     server { listen 127.0.0.1:$backend; location / { return 200 "bench\n"; } }
 }
 CONF
-# As an administrator would write it by hand: the headers and the log that the controller has by default, no Lua. Neither
-# side keeps TLS sessions, since wrk resumes them: every handshake is a full one, of the same protocol.
+# As an administrator would write it by hand: most of the headers and the log of the controller, each line written at once as
+# NGINX does without further words (the controller collects them for 100 ms), no Lua. Neither side keeps TLS sessions, since
+# wrk resumes them: every handshake is a full one, of the same protocol.
 cat > "$work/static/nginx.conf" <<CONF
 pid $work/static/pid;
 error_log $work/static/error.log;
