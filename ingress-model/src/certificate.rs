@@ -73,11 +73,7 @@ impl ServerCertificate {
         let first = certificates.first().ok_or_else(malformed)?;
         let first_key = checked_key(first, &keys)?;
         let pairs = pairs::find(&certificates, &keys, first_key);
-        let several = if keys.len() > 1 {
-            pairs::text(&pairs, &chain, &key)
-        } else {
-            None
-        };
+        let pem = pairs::text(&pairs, &chain, &key).ok_or_else(malformed)?;
         let leaves = || {
             let leaves = pairs.iter().map(|pair| certificates.get(pair.chain.start));
             leaves.flatten()
@@ -89,9 +85,7 @@ impl ServerCertificate {
             secret: name.clone(),
             certificate: Certificate {
                 id: CertificateId::new(&id),
-                pem: several
-                    .unwrap_or_else(|| format!("{}\n{key}", chain.trim_end()))
-                    .into(),
+                pem: pem.into(),
             },
             leaves: leaves()
                 .map(|leaf| Leaf {
@@ -237,22 +231,27 @@ fn certificates(text: &str, key: &'static str) -> Result<Vec<Pem>, SecretError> 
     Ok(blocks)
 }
 
-/// Which of the keys belongs to the certificate: the one that shows it, or else the first one unless it cannot.
+/// Which of the keys belongs to the certificate: the one that shows it, or else the first one that may.
 fn checked_key(leaf: &X509Certificate<'_>, keys: &[Pem]) -> Result<usize, SecretError> {
-    let first = keys
-        .first()
-        .ok_or(SecretError::Empty("tls.key", "private key"))?;
+    if keys.is_empty() {
+        return Err(SecretError::Empty("tls.key", "private key"));
+    }
     if let Some(key) = pairs::key_of(leaf, keys) {
         return Ok(key);
     }
     let Ok(public) = leaf.public_key().parsed() else {
         return Ok(0);
     };
-    match key_pair::is_mismatch(&public, first) {
-        None => Err(SecretError::Malformed("tls.key", "private key")),
-        Some(true) => Err(SecretError::Mismatch),
-        Some(false) => Ok(0),
-    }
+    let mismatches = || keys.iter().map(|key| key_pair::is_mismatch(&public, key));
+    mismatches()
+        .position(|mismatch| mismatch == Some(false))
+        .ok_or_else(|| {
+            if mismatches().any(|mismatch| mismatch.is_some()) {
+                SecretError::Mismatch
+            } else {
+                SecretError::Malformed("tls.key", "private key")
+            }
+        })
 }
 
 fn alternative_names(leaf: &X509Certificate<'_>) -> Vec<String> {

@@ -12,6 +12,9 @@ pub(crate) fn with_own_text(path: &str) -> Option<String> {
     if path.bytes().all(is_plain) {
         return None;
     }
+    if repeats_repetition(path) {
+        return Some(regex::escape(path));
+    }
     match matches(path, path.as_bytes()) {
         Some(true) => None,
         Some(false) => Some(format!("(?:{path}|{})", regex::escape(path))),
@@ -51,13 +54,23 @@ fn is_peculiar(expression: &str) -> bool {
     nested || peculiar.any(|text| expression.contains(text))
 }
 
-/// Whether NGINX's library, too, refuses a text. Of one that holds what only that library may read, this is not said:
-/// the expression may match more than its text, and those requests must not fall to shorter paths.
+/// Whether NGINX's library, too, refuses a text that ours refuses.
 fn is_surely_invalid(text: &str) -> bool {
+    is_simple(text) && regex::Regex::new(text).is_err()
+}
+
+/// Whether a text such as `/static/**` repeats a repetition, which only our library takes.
+fn repeats_repetition(text: &str) -> bool {
+    is_simple(text) && ["**", "+*", "?*"].iter().any(|it| text.contains(it))
+}
+
+/// Whether a text has nothing that only NGINX's library may read. One that has may match more than its text, and those
+/// requests must not fall to shorter paths.
+fn is_simple(text: &str) -> bool {
     let has_peculiar_syntax = ["\\", "(?", "(*", "{"].iter().any(|it| text.contains(it));
-    // Of what stands between brackets, the libraries have different notions.
+    // Of what stands between brackets, the libraries have different notions, and of how deep groups may be nested.
     let has_set = text.contains('[') && text.contains(']');
-    !has_peculiar_syntax && !has_set && regex::Regex::new(text).is_err()
+    !has_peculiar_syntax && !has_set && text.matches('(').count() < 50
 }
 
 #[cfg(test)]
@@ -85,6 +98,8 @@ mod tests {
             ("/a[b", r"/a\[b"),
             ("/(+)", r"/\(\+\)"),
             ("/ä(b", r"/ä\(b"),
+            ("/static/**", r"/static/\*\*"),
+            ("/a+*", r"/a\+\*"),
         ] {
             assert_eq!(with_own_text(path).as_deref(), Some(want));
             assert_eq!(matches(want, path.as_bytes()), Some(true), "{path}");
@@ -97,6 +112,9 @@ mod tests {
             "/a{(",
             "/[a[b]",
             "/a++",
+            "/a*?",
+            r"/\**",
+            "/(?:a**)",
         ] {
             assert_eq!(with_own_text(path), None, "{path}");
         }

@@ -197,6 +197,7 @@ mod tests {
         assert_eq!(records, [expected, retried, unreadable]);
         assert_eq!(dropped, 2);
     }
+
     #[test]
     fn a_report_that_was_not_sent_to_its_end_counts_for_nothing() {
         let whole = "shop.test\tns\tshop\tweb\t\tGET\t200\t80\t0.050\t500\t0.001\t0.010\t0.049\t/a\n\

@@ -69,7 +69,8 @@ pub(super) fn key_of(certificate: &X509Certificate<'_>, keys: &[Pem]) -> Option<
     keys.iter().position(|key| key_pair::is_match(&public, key))
 }
 
-/// The pairs as one text, each chain followed by its key; `None` if the texts do not have the blocks.
+/// The pairs as one text, each chain followed by its key, and nothing else of what the Secret has; `None` if the texts do
+/// not have the blocks.
 pub(super) fn text(pairs: &[Pair], certificates: &str, keys: &str) -> Option<String> {
     let certificates = blocks(certificates, |label| label == "CERTIFICATE");
     let keys = blocks(keys, |label| label.ends_with("PRIVATE KEY"));
@@ -84,17 +85,27 @@ pub(super) fn text(pairs: &[Pair], certificates: &str, keys: &str) -> Option<Str
     Some(text)
 }
 
-/// The blocks of a PEM text whose label is wanted, as they are written.
+/// The blocks of a PEM text whose label is wanted, as they are written; read as `Pem::iter_from_buffer` does, by lines.
 fn blocks(text: &str, wanted: impl Fn(&str) -> bool) -> Vec<&str> {
-    const BEGIN: &str = "-----BEGIN ";
-    let blocks = text.match_indices(BEGIN).filter_map(|(start, _)| {
-        let block = text.get(start..)?;
-        let label = block.get(BEGIN.len()..)?.split_once("-----")?.0;
-        let end = format!("-----END {label}-----");
-        let length = block.find(&end)? + end.len();
-        block.get(..length).filter(|_| wanted(label))
-    });
-    blocks.collect()
+    let mut blocks = Vec::new();
+    let (mut at, mut begun) = (0, None);
+    for line in text.split_inclusive('\n') {
+        let end = at + line.trim_end().len();
+        match begun {
+            None => {
+                let label = line.strip_prefix("-----BEGIN ");
+                let label = label.and_then(|rest| rest.split('-').next());
+                begun = label.map(|label| (at, label));
+            }
+            Some((start, label)) if line.starts_with("-----END ") => {
+                blocks.extend(text.get(start..end).filter(|_| wanted(label)));
+                begun = None;
+            }
+            Some(_) => {}
+        }
+        at += line.len();
+    }
+    blocks
 }
 
 fn key_type(certificate: &X509Certificate<'_>) -> Option<KeyType> {
@@ -210,6 +221,21 @@ mod tests {
             let rsa_key_at = after.find(rsa_key.trim()).unwrap();
             assert!(after.find(key.trim()).is_none_or(|at| at > rsa_key_at));
         }
+    }
+
+    #[test]
+    fn only_what_was_looked_at_is_handed_on() {
+        let (rsa, rsa_key) = rsa();
+        let [leaf, _, key] = ecdsa("a.test");
+        // A key within the chain, words before and behind, beginnings that are none.
+        let chain = format!("# -----BEGIN CERTIFICATE-----\r\n{leaf}{rsa_key}{rsa} -----END\n");
+        let keys = format!("words -----BEGIN X-----\n{key}\n-----BEGIN words\n");
+        let read = read(&chain, &keys);
+        assert_eq!(read.err().as_deref(), Some("tls.key is not PEM"));
+        let keys = format!("words -----BEGIN X-----\n{key}\nwords");
+        let read = self::read(&chain, &keys).unwrap();
+        let (leaf, rsa, key) = (leaf.trim(), rsa.trim(), key.trim());
+        assert_eq!(&*read.certificate.pem, format!("{leaf}\n{rsa}\n{key}\n"));
     }
 
     #[test]

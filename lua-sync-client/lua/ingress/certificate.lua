@@ -10,12 +10,12 @@ local ssl = require("ngx.ssl")
 
 local byte = string.byte
 local find_text = string.find
-local gmatch = string.gmatch
 local lower = string.lower
 local sub = string.sub
 
 local DOT = byte(".")
 local DEFAULT_NAME = "_"
+local END_OF_KEY = "%-%-%-%-%-END [%u ]*PRIVATE KEY%-%-%-%-%-"
 -- Parsed certificates a worker keeps, about 10 KiB each.
 local CACHE_SIZE = 4096
 
@@ -25,11 +25,15 @@ local cache = assert(lrucache.new(CACHE_SIZE))
 
 -- The texts of the pairs: each ends with a key. A part without a certificate is none.
 local function parts(pem)
-  local found = {}
-  for part in gmatch(pem, "(.-%-%-%-%-%-END [%u ]*PRIVATE KEY%-%-%-%-%-)") do
+  local found, from = {}, 1
+  local _, last = find_text(pem, END_OF_KEY, from)
+  while last do
+    local part = sub(pem, from, last)
     if find_text(part, "BEGIN CERTIFICATE", 1, true) then
       found[#found + 1] = part
     end
+    from = last + 1
+    _, last = find_text(pem, END_OF_KEY, from)
   end
   -- What stands behind the key may belong to a single pair.
   return #found > 1 and found or { pem }
