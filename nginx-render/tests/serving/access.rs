@@ -203,4 +203,7 @@ fn other_origins() {
     let preflight = nginx.send("OPTIONS", "secure.test", "/", &origin);
     assert_eq!(preflight.status, 204);
     assert_eq!(nginx.get("secure.test", "/", &origin).status, 308);
+    let stranger = ["Origin: https://stranger.test"];
+    let preflight = nginx.send("OPTIONS", "secure.test", "/", &stranger);
+    assert_eq!(preflight.status, 308);
 }
