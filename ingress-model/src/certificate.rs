@@ -11,7 +11,7 @@ use x509_parser::{
 };
 
 use crate::{
-    key_pair,
+    key_pair::{Verdict, judge},
     layout::Authority,
     live::{Certificate, CertificateId},
     object::ObjectName,
@@ -236,17 +236,15 @@ fn checked_key(leaf: &X509Certificate<'_>, keys: &[Pem]) -> Result<usize, Secret
     if keys.is_empty() {
         return Err(SecretError::Empty("tls.key", "private key"));
     }
-    if let Some(key) = pairs::key_of(leaf, keys) {
-        return Ok(key);
-    }
     let Ok(public) = leaf.public_key().parsed() else {
         return Ok(0);
     };
-    let mismatches = || keys.iter().map(|key| key_pair::is_mismatch(&public, key));
-    mismatches()
-        .position(|mismatch| mismatch == Some(false))
+    let verdicts: Vec<_> = keys.iter().map(|key| judge(&public, key)).collect();
+    let first = |wanted| verdicts.iter().position(|verdict| *verdict == Some(wanted));
+    first(Verdict::Match)
+        .or_else(|| first(Verdict::Possible))
         .ok_or_else(|| {
-            if mismatches().any(|mismatch| mismatch.is_some()) {
+            if verdicts.contains(&Some(Verdict::Mismatch)) {
                 SecretError::Mismatch
             } else {
                 SecretError::Malformed("tls.key", "private key")

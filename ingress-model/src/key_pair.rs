@@ -29,24 +29,28 @@ enum Shown<'a> {
     Nothing,
 }
 
-/// Whether the key cannot belong to the certificate; `None` when the key is malformed.
-pub(crate) fn is_mismatch(public: &PublicKey<'_>, private: &Pem) -> Option<bool> {
-    let shown = show(private)?;
-    Some(match (public, shown) {
-        (PublicKey::RSA(key), Shown::Rsa(modulus)) => trim(key.modulus) != trim(modulus),
-        (PublicKey::EC(key), Shown::Ec(Some(point))) => key.data() != point,
-        (PublicKey::RSA(_), Shown::Ec(_)) | (PublicKey::EC(_), Shown::Rsa(_)) => true,
-        _ => false,
-    })
+/// What the two show of each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Match,
+    /// The key shows nothing to compare.
+    Possible,
+    Mismatch,
 }
 
-/// Whether the key shows that it belongs to the certificate.
-pub(crate) fn is_match(public: &PublicKey<'_>, private: &Pem) -> bool {
-    match (public, show(private)) {
-        (PublicKey::RSA(key), Some(Shown::Rsa(modulus))) => trim(key.modulus) == trim(modulus),
-        (PublicKey::EC(key), Some(Shown::Ec(Some(point)))) => key.data() == point,
-        _ => false,
-    }
+/// Whether the key belongs to the certificate; `None` when the key is malformed.
+pub(crate) fn judge(public: &PublicKey<'_>, private: &Pem) -> Option<Verdict> {
+    let is_same = match (public, show(private)?) {
+        (PublicKey::RSA(key), Shown::Rsa(modulus)) => trim(key.modulus) == trim(modulus),
+        (PublicKey::EC(key), Shown::Ec(Some(point))) => key.data() == point,
+        (PublicKey::RSA(_), Shown::Ec(_)) | (PublicKey::EC(_), Shown::Rsa(_)) => false,
+        _ => return Some(Verdict::Possible),
+    };
+    Some(if is_same {
+        Verdict::Match
+    } else {
+        Verdict::Mismatch
+    })
 }
 
 fn show(key: &Pem) -> Option<Shown<'_>> {

@@ -8,7 +8,7 @@ use std::ops::Range;
 use x509_parser::{certificate::X509Certificate, pem::Pem, public_key::PublicKey};
 
 use super::{alternative_names, common_name};
-use crate::key_pair;
+use crate::key_pair::{Verdict, judge};
 
 /// A chain and its key, by their places in the Secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,9 +64,10 @@ pub(super) fn find(
 }
 
 /// Which of the keys shows that it is the certificate's.
-pub(super) fn key_of(certificate: &X509Certificate<'_>, keys: &[Pem]) -> Option<usize> {
+fn key_of(certificate: &X509Certificate<'_>, keys: &[Pem]) -> Option<usize> {
     let public = certificate.public_key().parsed().ok()?;
-    keys.iter().position(|key| key_pair::is_match(&public, key))
+    keys.iter()
+        .position(|key| judge(&public, key) == Some(Verdict::Match))
 }
 
 /// The pairs as one text, each chain followed by its key, and nothing else of what the Secret has; `None` if the texts do

@@ -20,9 +20,7 @@ fn every_request_is_in_one_of_the_reports() {
         metrics: true,
         ..Setup::default()
     });
-    let path = nginx.directory().join("metrics.sock");
-    let listener = UnixListener::bind(&path).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+    let listener = listen(&nginx);
     nginx.post_backends(&[
         backend("a", &[Upstream::start("up")]),
         backend("retried", &[Upstream::closed()]),
@@ -65,7 +63,6 @@ fn what_is_too_much_is_counted() {
         metrics: true,
         ..Setup::default()
     });
-    let path = nginx.directory().join("metrics.sock");
     nginx.post_backends(&[backend("a", &[Upstream::start("up")])]);
     // Nobody listens: what could not be sent is not kept, only counted.
     nginx.get("a");
@@ -77,11 +74,18 @@ fn what_is_too_much_is_counted() {
         let counts = reports.filter_map(|rest| rest.split(' ').next()?.parse::<usize>().ok());
         (counts.sum::<usize>() == 2).then_some(())
     });
-    let listener = UnixListener::bind(&path).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+    let listener = listen(&nginx);
     nginx.get("a");
     let (dropped, records) = report(&listener);
     assert_eq!((dropped, records.len()), (2, 1));
+}
+
+/// The socket that the controller would listen on.
+fn listen(nginx: &Nginx) -> UnixListener {
+    let path = nginx.directory().join("metrics.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+    listener
 }
 
 /// The next report: how many requests it lacks, and the parts of each.
@@ -104,9 +108,7 @@ fn long_names_of_hosts_make_no_report_too_long() {
         metrics: true,
         ..Setup::default()
     });
-    let path = nginx.directory().join("metrics.sock");
-    let listener = UnixListener::bind(&path).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+    let listener = listen(&nginx);
     nginx.post_backends(&[]);
     let host = "h".repeat(8000);
     let request = format!("GET / HTTP/1.1\r\nX-Backend: none\r\nHost: {host}\r\n\r\n");
@@ -142,9 +144,7 @@ fn long_names_of_hosts_make_no_report_too_long() {
 #[test]
 fn nothing_is_sent_when_metrics_are_off() {
     let nginx = Nginx::start();
-    let path = nginx.directory().join("metrics.sock");
-    let listener = UnixListener::bind(&path).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+    let listener = listen(&nginx);
     nginx.post_backends(&[backend("a", &[Upstream::start("up")])]);
     nginx.get("a");
     // Workers that end flush what they have.
